@@ -1,0 +1,1 @@
+"""Levelwind: where every operator of every continuous query runs."""

@@ -1,0 +1,104 @@
+"""``levelwind check``: is a file right?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from levelwind.cli.errors import DONE
+from levelwind.cli.inputs import read_cluster
+from levelwind.cli.options import FormatOption
+from levelwind.cli.output import Format, answer, chosen_format, warning
+from levelwind.errors import InputError
+
+if TYPE_CHECKING:
+    from levelwind.model import Cluster
+
+CheckedFile = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A network file or a cluster file.", show_default=False)
+]
+AgainstCluster = Annotated[
+    Path | None,
+    typer.Option(
+        "--cluster",
+        metavar="FILE",
+        help="Also check that the nodes that the network names are in this cluster.",
+        show_default=False,
+    ),
+]
+AgainstNodes = Annotated[
+    int | None,
+    typer.Option("--nodes", metavar="N", help="The same for N equal nodes n1 … nN.", show_default=False),
+]
+
+
+def check(
+    file: CheckedFile,
+    cluster: AgainstCluster = None,
+    nodes: AgainstNodes = None,
+    format: FormatOption = None,
+) -> int:
+    """Check a network file or a cluster file.
+
+    Which of the two it is, its content tells. Every problem is told at once, with its line.
+    Ends with exit code 2 if there are any.
+
+    Examples:
+      levelwind check examples/traffic.yaml
+      levelwind check examples/worked.yaml --cluster examples/cluster.yaml
+    """
+    against = read_cluster(cluster, nodes) if cluster is not None or nodes is not None else None
+    warnings: tuple[str, ...] = ()
+    try:
+        kind = "network"
+        facts, warnings = _network_facts(file, against)
+    except InputError:
+        # Looked at only now: a network of ten thousand operators should be read once.
+        if against is not None or not _is_cluster(file):
+            raise
+        kind = "cluster"
+        found = read_cluster(file, None)
+        facts = {"nodes": len(found.nodes), "cpu": sum(node.cpu for node in found.nodes)}
+    result = {"ok": True, "file": str(file), "kind": kind, **facts, "warnings": warnings}
+    answer(format, lambda: result, lambda: _text(file, kind, facts))
+    if chosen_format(format) is Format.TEXT:
+        for text in warnings:
+            warning(f"{file}: {text}")
+    return DONE
+
+
+def _network_facts(file: Path, cluster: Cluster | None) -> tuple[dict[str, float], tuple[str, ...]]:
+    """What is in a network file, in numbers, and its warnings."""
+    from levelwind.frontend import load_network
+    from levelwind.rewrite import linearise
+
+    loaded = load_network(file, cluster=cluster)
+    network = loaded.network
+    facts: dict[str, float] = {
+        "streams": len(network.streams),
+        "operators": len(network.operators),
+        "variables": len(linearise(network).variables),
+        "queries": len(network.queries),
+        "outputs": len(network.outputs),
+    }
+    return facts, loaded.warnings
+
+
+def _is_cluster(file: Path) -> bool:
+    """Whether the outermost keys are those of a cluster file and not of a network."""
+    from levelwind.frontend.document import read_document
+
+    try:
+        value = read_document(file, what="a file").value
+    except InputError:
+        return False
+    return (
+        isinstance(value, dict) and "nodes" in value and not {"streams", "operators", "queries"} & set(value)
+    )
+
+
+def _text(file: Path, kind: str, facts: dict[str, float]) -> str:
+    listed = ", ".join(f"{count:g} {name}" for name, count in facts.items() if count)
+    return f"{file}: a {kind} without problems: {listed}"

@@ -1,0 +1,178 @@
+"""What a placement is worth: every measure of the contract, each None where the input does not allow it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from levelwind.load.arrays import Floats, Ints, sum_by
+from levelwind.load.feasible import feasible_volume
+from levelwind.load.planes import copies, plane_distance, planes
+from levelwind.load.problem import Problem
+from levelwind.model import Measures
+
+
+def measure(problem: Problem, assignment: Ints, *, seed: int = 0, moved_from: Ints | None = None) -> Measures:
+    """All measures of a placement (node of each operator).
+
+    Parameters
+    ----------
+    seed
+        Of the rays along which the feasible set is integrated; the same seed gives the same number.
+    moved_from
+        A placement to compare with, for ``moved_load``.
+
+    Notes
+    -----
+    O(operators × (variables + samples) + arcs + rays × nodes × variables).
+    """
+    notes: list[str] = []
+    all_planes = planes(problem, assignment)
+    lower = problem.normalised_lower
+    volume = feasible_volume(all_planes.all, lower, seed=seed)
+    if not problem.variables:
+        notes.append("feasible_ratio: no operator has a load that follows a stream")
+    distance = plane_distance(all_planes.all, lower)
+    heaviest = all_planes.cpu.max(initial=0.0)
+    load = _loads(problem, assignment, notes)
+    spread = _series_measures(problem, assignment, notes)
+    usage, delay = _network_measures(problem, assignment, notes)
+    moved = None
+    if moved_from is not None and load is not None:
+        moved = float(problem.mean_load[assignment != moved_from].sum())
+    return Measures(
+        feasible_ratio=volume.ratio,
+        feasible_error=volume.error,
+        min_plane_distance=float(distance.min()) if np.isfinite(distance).any() else None,
+        min_axis_distance=float(1.0 / heaviest) if heaviest > 0 else None,
+        max_load=None if load is None else float(load.max()),
+        load_spread=None if load is None else float(load.max() - load.min()),
+        load_std=spread[0],
+        load_std_bound=spread[1],
+        load_correlation=spread[2],
+        network_usage=usage,
+        delay=delay,
+        cut_streams=cut_streams(problem, assignment),
+        moved_load=moved,
+        notes=tuple(notes),
+    )
+
+
+def node_loads(problem: Problem, assignment: Ints) -> Floats:
+    """Load of each node relative to its CPU at the stated rates, transfer included; NaN without rates."""
+    load = sum_by(assignment, problem.mean_load, len(problem.cpu))
+    stream, sender, receiver = copies(problem, assignment)
+    if len(stream):
+        carried = problem.carried
+        half = (carried.rate @ problem.variable_rates.mean(axis=1) * carried.transfer_s / 2)[stream]
+        load += sum_by(sender, half, len(load)) + sum_by(receiver, half, len(load))
+    return load / problem.cpu
+
+
+def cut_streams(problem: Problem, assignment: Ints) -> int:
+    """Arcs from operator to operator that lead from one node to another. O(arcs)."""
+    node = assignment.tolist()
+    return sum(
+        node[stream.producer] != node[reader]
+        for stream in problem.physical.streams
+        if stream.producer is not None
+        for reader in stream.consumers
+    )
+
+
+def _loads(problem: Problem, assignment: Ints, notes: list[str]) -> Floats | None:
+    if problem.rates.missing:
+        notes.append("max_load, load_spread: no rate stated for " + ", ".join(problem.rates.missing))
+        return None
+    return node_loads(problem, assignment)
+
+
+def _series_measures(
+    problem: Problem, assignment: Ints, notes: list[str]
+) -> tuple[float | None, float | None, float | None]:
+    if problem.rates.missing or problem.load_series is None:
+        notes.append("load_std, load_correlation: no rate or load series is stated")
+        return None, None, None
+    cpu = problem.cpu
+    series = sum_by(assignment, problem.load_series, len(cpu))
+    std = float((series / cpu[:, None]).std(axis=1).mean())
+    bound = float(problem.load_series.sum(axis=0).std() / cpu.sum())
+    if len(cpu) == 1:
+        notes.append("load_correlation: there is only one node")
+        return std, bound, None
+    return std, bound, mean_correlation(series)
+
+
+def mean_correlation(series: Floats) -> float:
+    """Mean over all pairs of rows of their correlation; a constant row has correlation 0 with any other."""
+    centred = series - series.mean(axis=1, keepdims=True)
+    length = np.sqrt((centred * centred).sum(axis=1, keepdims=True))
+    scale = np.abs(series).max(axis=1, keepdims=True) * np.sqrt(series.shape[1])
+    unit = np.where(length > 1e-9 * scale, centred / np.maximum(length, 1e-300), 0.0)
+    total = unit.sum(axis=0)
+    # The sum over ordered pairs is the squared length of the sum, less each row with itself.
+    count = len(series)
+    return float((total @ total - (unit * unit).sum()) / (count * (count - 1)))
+
+
+def _network_measures(
+    problem: Problem, assignment: Ints, notes: list[str]
+) -> tuple[float | None, float | None]:
+    if problem.cluster.latency_ms is None:
+        notes.append("network_usage, delay: the cluster states no latency")
+        return None, None
+    latency = np.array(problem.cluster.latency_ms)
+    delay = _delay(problem, assignment, latency)
+    if problem.rates.missing:
+        notes.append("network_usage: no rate stated for " + ", ".join(problem.rates.missing))
+        return None, delay
+    network, linear = problem.network, problem.linear
+    index = {name: i for i, name in enumerate(problem.cluster.names)}
+    usage = 0.0
+    for stream in problem.physical.streams:
+        origin = network.operators.get(stream.source)
+        if origin is not None:
+            size, home = origin.bytes, int(assignment[stream.producer])
+        else:
+            entry = network.streams[stream.source]
+            if entry.node is None:
+                continue
+            size, home = entry.bytes, index[entry.node]
+        rate = problem.rates.of(linear.rates[stream.source, stream.route]).mean() * stream.share
+        places = (network.outputs[name].node for name in stream.outputs)
+        targets = {int(assignment[reader]) for reader in stream.consumers}
+        targets |= {index[place] for place in places if place is not None}
+        usage += sum(rate * (size or 1.0) * latency[home, target] / 1000.0 for target in targets)
+    return usage, delay
+
+
+def _delay(problem: Problem, assignment: Ints, latency: Floats) -> float | None:
+    """Longest path from a stream to an output in milliseconds; the ends count only where they state a node.
+
+    O(operators + arcs).
+    """
+    network = problem.network
+    index = {name: i for i, name in enumerate(problem.cluster.names)}
+    arrival = np.full(len(assignment), -np.inf)
+    by_source: dict[str, list[int]] = {}
+    for t, stream in enumerate(problem.physical.streams):
+        by_source.setdefault(stream.source, []).append(t)
+    longest = -np.inf
+    for name in (*network.streams, *network.order):
+        for t in by_source.get(name, ()):
+            stream = problem.physical.streams[t]
+            if stream.producer is None:
+                entry = network.streams[name].node
+                start, home = 0.0, None if entry is None else index[entry]
+            else:
+                start, home = float(arrival[stream.producer]), int(assignment[stream.producer])
+            for reader in stream.consumers:
+                hop = 0.0 if home is None else float(latency[home, assignment[reader]])
+                arrival[reader] = max(arrival[reader], start + hop)
+            for output in stream.outputs:
+                place = network.outputs[output].node
+                hop = 0.0 if home is None or place is None else float(latency[home, index[place]])
+                longest = max(longest, start + hop)
+    if not network.outputs:
+        # Without outputs the network ends where nobody reads on.
+        longest = float(arrival.max(initial=-np.inf))
+    return float(longest) if np.isfinite(longest) else None

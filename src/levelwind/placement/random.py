@@ -1,0 +1,41 @@
+"""Chance, with equal counts: what a plan is worth that nobody thought about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from levelwind.load.problem import Problem
+from levelwind.model import PlanStatus
+from levelwind.placement.protocol import Decision, infeasible
+from levelwind.placement.units import make_units
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomPlanner:
+    """Operators in random order, each to a random one of the nodes that hold the fewest.
+
+    O(operators × nodes). Reference: seed 000, section 6.1.2.
+    """
+
+    name: ClassVar[str] = "random"
+    summary: ClassVar[str] = "by chance, an equal number of operators on every node"
+    origin: ClassVar[str] = "seed 000, section 6.1.2"
+    needs: ClassVar[str] = "nothing"
+
+    def plan(self, problem: Problem, *, rng: np.random.Generator) -> Decision:
+        """Deal the operators out."""
+        units = make_units(problem)
+        if units.conflicts:
+            return infeasible(*units.conflicts)
+        sizes = np.bincount(units.of, minlength=units.count)
+        nodes = units.fixed.copy()
+        counts = np.bincount(nodes[nodes >= 0], weights=sizes[nodes >= 0], minlength=len(problem.cpu))
+        for unit in rng.permutation(units.count).tolist():
+            if nodes[unit] < 0:
+                nodes[unit] = rng.choice(np.flatnonzero(counts == counts.min()))
+                counts[nodes[unit]] += sizes[unit]
+        reasons = ["pinned" if units.fixed[unit] >= 0 else "chance" for unit in units.of.tolist()]
+        return Decision(status=PlanStatus.PLACED, assignment=units.assignment(nodes), reasons=reasons)

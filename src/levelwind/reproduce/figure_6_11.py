@@ -1,0 +1,42 @@
+"""Figure 6.11: clustered ROD against connected as bandwidth becomes the bottleneck."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from levelwind.reproduce import sending, style
+from levelwind.reproduce.outcome import Check, Outcome, Result, judge
+from levelwind.reproduce.sending import draw_gains, gains, table
+from levelwind.reproduce.statistics import rounded
+
+TITLE = "Clustered ROD / connected, under bandwidth limits"
+PAPER = "Above 1 at every bandwidth ratio from 0.2 to 10 (bars printed without numbers)"
+CLAIM = "Clustered ROD bears more than connected at every bandwidth ratio and number of operators (95%)"
+cells = sending.bandwidth_cells
+measure = sending.measure_bandwidth
+
+
+def summarise(results: Sequence[Result]) -> Outcome:
+    """Geometric mean lead by operators per stream and bandwidth ratio."""
+    lead = gains(results, "connected")
+    checks = [
+        Check(
+            passed=e.low > 1,
+            reason=f"{per_stream} per stream: connected is not beaten at ratio {ratio:g} ({e.mean:.2f})",
+        )
+        for per_stream, row in lead.items()
+        for ratio, e in row.items()
+    ]
+    return judge(PAPER, CLAIM, rounded({"lead": table(lead)}), checks)
+
+
+def draw(results: Sequence[Result], path: Path) -> None:
+    """The lead on log axes."""
+    with style.figure(path, width=6.0) as axes:
+        axes.set_xlabel("bandwidth use / CPU use of a node with a single operator")
+        axes.set_ylabel("feasible set, clustered ROD / connected")
+        axes.set_xscale("log")
+        style.plain_ticks(axes, sending.BANDWIDTH)
+        draw_gains(axes, gains(results, "connected"))
+        style.plain_ticks(axes, (1, 10, 100, 1000), axis="y")

@@ -1,0 +1,161 @@
+"""All experiments by name, and the one function that runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from levelwind.errors import InputError, Problem, did_you_mean
+from levelwind.reproduce import (
+    figure_4_5,
+    figure_4_7,
+    figure_6_1,
+    figure_6_2,
+    figure_6_5,
+    figure_6_6,
+    figure_6_7,
+    figure_6_8,
+    figure_6_9,
+    figure_6_10,
+    figure_6_11,
+    table_6_1,
+)
+from levelwind.reproduce.execution import Mapper, mapper
+from levelwind.reproduce.outcome import Experiment, Item, Outcome, Result
+from levelwind.reproduce.record import write_record
+
+Progress = Callable[[int, int, str], None]
+EXPERIMENTS: dict[str, Experiment] = {
+    "figure_4_5": figure_4_5,
+    "figure_4_7": figure_4_7,
+    "figure_6_1": figure_6_1,
+    "figure_6_2": figure_6_2,
+    "figure_6_5": figure_6_5,
+    "figure_6_6": figure_6_6,
+    "figure_6_7": figure_6_7,
+    "table_6_1": table_6_1,
+    "figure_6_8": figure_6_8,
+    "figure_6_9": figure_6_9,
+    "figure_6_10": figure_6_10,
+    "figure_6_11": figure_6_11,
+}
+DIRECTORY = Path("reproduced")
+
+
+def names() -> tuple[str, ...]:
+    """Names of all experiments, in the order of the paper."""
+    return tuple(EXPERIMENTS)
+
+
+def describe() -> list[dict[str, str]]:
+    """What each experiment shows."""
+    return [{"name": name, "title": experiment.TITLE} for name, experiment in EXPERIMENTS.items()]
+
+
+def run(
+    chosen: Sequence[str] = (),
+    *,
+    quick: bool = False,
+    seed: int = 0,
+    out: Path | str | None = None,
+    master: str | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> list[dict[str, Any]]:
+    """Run experiments and write a JSON record and a PNG for each.
+
+    Parameters
+    ----------
+    chosen
+        Names; none means all.
+    quick
+        Fewer graphs and runs: all experiments together in under three minutes on two cores.
+    out
+        Directory for the files, ``./reproduced`` by default; made if missing.
+    master
+        A Spark master to measure on; None for processes here (``workers`` of them, all cores by default).
+    progress
+        Called as ``progress(done, total, name)`` with the pieces of work of an experiment.
+
+    Returns
+    -------
+    One dictionary per experiment: name, paper, ours, claim, holds, seconds, why, files.
+    """
+    selected = _selected(chosen)
+    directory = Path(DIRECTORY if out is None else out)
+    directory.mkdir(parents=True, exist_ok=True)
+    report = progress or _silent
+    answers: list[dict[str, Any]] = []
+    done: list[tuple[str, list[Item], list[Result]]] = []
+    with mapper(master, workers) as mapped:
+        for name in selected:
+            started = perf_counter()
+            experiment = EXPERIMENTS[name]
+            items = experiment.cells(quick, seed)
+            twin = _already_measured(experiment, items, done)
+            results = twin[2] if twin else _measure(mapped, name, experiment, items, report)
+            done.append((name, items, results))
+            outcome = experiment.summarise(results)
+            picture = directory / f"{name}.png"
+            experiment.draw(results, picture)
+            seconds = perf_counter() - started
+            record = write_record(
+                directory,
+                name,
+                experiment.TITLE,
+                outcome,
+                results,
+                quick=quick,
+                seed=seed,
+                seconds=seconds,
+                measured_with=twin[0] if twin else None,
+            )
+            answers.append(_answer(name, outcome, seconds, [record, picture]))
+    return answers
+
+
+def _measure(
+    mapped: Mapper, name: str, experiment: Experiment, items: list[Item], report: Progress
+) -> list[Result]:
+    return mapped(experiment.measure, items, lambda count, total: report(count, total, name))
+
+
+def _already_measured(
+    experiment: Experiment, items: list[Item], done: Sequence[tuple[str, list[Item], list[Result]]]
+) -> tuple[str, list[Item], list[Result]] | None:
+    """The earlier experiment that two figures share their measurements with, if there is one."""
+    for earlier in done:
+        if EXPERIMENTS[earlier[0]].measure is experiment.measure and earlier[1] == items:
+            return earlier
+    return None
+
+
+def _answer(name: str, outcome: Outcome, seconds: float, files: Sequence[Path]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "paper": outcome.paper,
+        "ours": outcome.ours,
+        "claim": outcome.claim,
+        "holds": outcome.holds,
+        "seconds": round(seconds, 3),
+        "why": outcome.why,
+        "files": [str(path) for path in files],
+    }
+
+
+def _selected(chosen: Sequence[str]) -> tuple[str, ...]:
+    """The chosen names without repetition, all if none; unknown ones are an input error, all at once."""
+    problems = [
+        Problem(rule="names an experiment", key="name", value=name, hint=did_you_mean(name, EXPERIMENTS))
+        for name in chosen
+        if name not in EXPERIMENTS
+    ]
+    if problems:
+        raise InputError(problems)
+    return tuple(dict.fromkeys(chosen)) or names()
+
+
+def _silent(done: int, total: int, name: str) -> None:
+    """Progress nobody asked for."""

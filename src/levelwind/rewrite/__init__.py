@@ -1,0 +1,6 @@
+"""Network to network: plain functions."""
+
+from levelwind.rewrite.linearise import Linearised, linearise
+from levelwind.rewrite.split import PhysicalNetwork, PhysicalOperator, PhysicalStream, split
+
+__all__ = ["Linearised", "PhysicalNetwork", "PhysicalOperator", "PhysicalStream", "linearise", "split"]

@@ -1,0 +1,166 @@
+"""Rates and loads as linear functions, with as few variables as the network allows.
+
+A rate is linear in the streams' rates until an operator breaks it: one whose selectivity is not to be
+relied on, or a join, whose output grows with the product of its inputs. There the output's rate becomes
+a variable of its own (seed 000, section 4.4.2). A join's load is (cost / selectivity) × its output rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from levelwind.model import Model, Network, Operator
+
+Linear = Mapping[str, float]
+"""A linear function: variable → coefficient. Absent variables have coefficient 0."""
+OutputKey = tuple[str, str | None]
+"""A stream or operator, and the route of the operator that is meant."""
+PAIRS = "pairs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linearised:
+    """Loads and rates of a network as linear functions.
+
+    Parameters
+    ----------
+    variables
+        The streams that cause load, then the introduced variables.
+    introduced
+        What each introduced variable stands for: a weighted sum of candidates.
+    loads
+        Load of each operator in ``variables``, CPU seconds per second.
+    carried_rates
+        Rate in ``variables`` of every stream that is costly to send (it states bytes or a transfer cost).
+    candidates
+        Every nonlinear quantity, in topological order, by the output it is the rate of.
+    rates
+        Rate of every output in streams and candidates, before any were dropped or merged.
+    """
+
+    variables: tuple[str, ...]
+    introduced: Mapping[str, Mapping[str, float]]
+    loads: Mapping[str, Linear]
+    carried_rates: Mapping[OutputKey, Linear]
+    candidates: Mapping[str, OutputKey]
+    rates: Mapping[OutputKey, Linear]
+
+
+def linearise(network: Network) -> Linearised:
+    """Express every operator's load and every stream's rate in the fewest variables.
+
+    A new variable is dropped if no load depends on it, and variables that act on all loads and rates in
+    the same proportion become one (two unreliable filters into one union need only the union's rate).
+    O(arcs × variables per stream).
+    """
+    loads: dict[str, dict[str, float]] = {}
+    rates: dict[OutputKey, dict[str, float]] = {(name, None): {name: 1.0} for name in network.streams}
+    candidates: dict[str, OutputKey] = {}
+    for name in network.order:
+        operator = network.operators[name]
+        rows_in = _add([rates[port.source, port.route] for port in operator.inputs])
+        if operator.is_join:
+            loads[name], rates[name, None] = _join(operator, candidates)
+            continue
+        stated = _stated_load(operator)
+        loads[name] = _scale(rows_in, operator.stated_cost_s) if stated is None else stated
+        for route in operator.routes:
+            if operator.varying:
+                variable = name if route is None else f"{name}.{route}"
+                candidates[variable] = (name, route)
+                rates[name, route] = {variable: 1.0}
+            else:
+                rates[name, route] = _scale(rows_in, operator.selectivity_of(route))
+    return _reduce(network, loads, rates, candidates)
+
+
+def _stated_load(operator: Operator) -> dict[str, float] | None:
+    if not isinstance(operator.spec, Model) or (operator.spec.load is None and operator.spec.series is None):
+        return None
+    # A series alone states the load outright too: nothing is left for the linear part.
+    return dict(operator.spec.load or {})
+
+
+def _join(operator: Operator, candidates: dict[str, OutputKey]) -> tuple[dict[str, float], dict[str, float]]:
+    name, selectivity = operator.name, operator.selectivity_of(None)
+    if selectivity > 0 and not operator.varying:
+        candidates[name] = (name, None)
+        return {name: operator.stated_cost_s / selectivity}, {name: 1.0}
+    # Pairs cannot be told from rows out: the pairs are a variable, the rows out another.
+    pairs = f"{name}.{PAIRS}"
+    candidates[pairs] = (name, PAIRS)
+    load = {pairs: operator.stated_cost_s}
+    if not operator.varying:
+        return load, {}
+    candidates[name] = (name, None)
+    return load, {name: 1.0}
+
+
+def _reduce(
+    network: Network,
+    loads: dict[str, dict[str, float]],
+    rates: dict[OutputKey, dict[str, float]],
+    candidates: dict[str, OutputKey],
+) -> Linearised:
+    """Drop candidates without load; merge those that act in the same proportion everywhere."""
+    carried = [key for key in rates if _is_carried(network, key)]
+    loaded: set[str] = {v for load in loads.values() for v, coefficient in load.items() if coefficient > 0}
+    effects: dict[str, list[tuple[object, float]]] = {v: [] for v in candidates if v in loaded}
+    if effects:
+        for where, function in [*loads.items(), *((key, rates[key]) for key in carried)]:
+            for variable, coefficient in function.items():
+                if variable in effects and coefficient:
+                    effects[variable].append((where, coefficient))
+    merged: dict[str, list[tuple[str, float]]] = {}
+    leaders: dict[tuple[tuple[object, float], ...], str] = {}
+    for variable, effect in effects.items():
+        first = effect[0][1]
+        shape = tuple((where, float(f"{coefficient / first:.12g}")) for where, coefficient in effect)
+        leader = leaders.setdefault(shape, variable)
+        merged.setdefault(leader, []).append((variable, first / effects[leader][0][1]))
+    names = {leader: "+".join(member for member, _ in members) for leader, members in merged.items()}
+    rename = {member: (names[leader], weight) for leader, ms in merged.items() for member, weight in ms}
+    streams = [name for name in network.streams if name in loaded]
+    keep = set(streams)
+
+    def reduced(function: Mapping[str, float]) -> dict[str, float]:
+        result: dict[str, float] = {}
+        for variable, coefficient in function.items():
+            if variable in keep:
+                result[variable] = result.get(variable, 0.0) + coefficient
+            elif variable in rename and rename[variable][0] not in result:
+                # Members of a merged variable come together or not at all; the first one counts for all.
+                name, weight = rename[variable]
+                result[name] = coefficient / weight
+        return result
+
+    return Linearised(
+        variables=(*streams, *names.values()),
+        introduced={names[leader]: dict(members) for leader, members in merged.items()},
+        loads={name: reduced(load) for name, load in loads.items()},
+        carried_rates={key: reduced(rates[key]) for key in carried},
+        candidates=candidates,
+        rates=rates,
+    )
+
+
+def _is_carried(network: Network, key: OutputKey) -> bool:
+    operator = network.operators.get(key[0])
+    if operator is None:
+        return network.streams[key[0]].bytes is not None
+    return operator.transfer_cost_s > 0 or operator.bytes is not None
+
+
+def _add(functions: list[dict[str, float]]) -> dict[str, float]:
+    if len(functions) == 1:
+        return functions[0]
+    total: dict[str, float] = {}
+    for function in functions:
+        for variable, coefficient in function.items():
+            total[variable] = total.get(variable, 0.0) + coefficient
+    return total
+
+
+def _scale(function: Mapping[str, float], factor: float) -> dict[str, float]:
+    return {variable: coefficient * factor for variable, coefficient in function.items()}
