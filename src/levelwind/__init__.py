@@ -1,1 +1,70 @@
-"""Levelwind: where every operator of every continuous query runs."""
+"""Levelwind: where every operator of every continuous query runs.
+
+The functions of the command line, for notebooks and programs: `load` and `load_cluster` read files,
+`parse` reads text, `plan`, `measure`, `compare`, `explain` and `size` do what the commands of the same names do.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from levelwind.errors import InputError, LevelwindError
+    from levelwind.frontend import InputWarning, load, load_cluster, parse
+    from levelwind.model import Cluster, Measures, Network, Node, Plan, PlanStatus
+    from levelwind.placement import planner_names as planners
+    from levelwind.planning import Explanation, Sizing, compare, explain, measure, plan, size
+
+# Imported when first used: `levelwind --help` need not wait for NumPy.
+_HOMES = {
+    "Cluster": "model",
+    "Explanation": "planning",
+    "InputError": "errors",
+    "InputWarning": "frontend",
+    "LevelwindError": "errors",
+    "Measures": "model",
+    "Network": "model",
+    "Node": "model",
+    "Plan": "model",
+    "PlanStatus": "model",
+    "Sizing": "planning",
+    "compare": "planning",
+    "explain": "planning",
+    "load": "frontend",
+    "load_cluster": "frontend",
+    "measure": "planning",
+    "parse": "frontend",
+    "plan": "planning",
+    "planners": "placement",
+    "size": "planning",
+}
+
+__all__ = [
+    "Cluster",
+    "Explanation",
+    "InputError",
+    "InputWarning",
+    "LevelwindError",
+    "Measures",
+    "Network",
+    "Node",
+    "Plan",
+    "PlanStatus",
+    "Sizing",
+    "compare",
+    "explain",
+    "load",
+    "load_cluster",
+    "measure",
+    "parse",
+    "plan",
+    "planners",
+    "size",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        message = f"module 'levelwind' has no attribute {name!r}"
+        raise AttributeError(message)
+    attribute = "planner_names" if name == "planners" else name
+    return getattr(import_module(f"levelwind.{_HOMES[name]}"), attribute)

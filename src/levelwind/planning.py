@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from levelwind.errors import InputError, Problem, did_you_mean, input_error
+from levelwind.load.planes import plane_distance, planes
 from levelwind.load.problem import Problem as PlanningProblem
 from levelwind.load.problem import make_problem
 from levelwind.model import Cluster, Measures, Network, Plan, PlanStatus
@@ -75,7 +76,7 @@ def plan(
     Examples
     --------
     >>> import levelwind as lw
-    >>> network = lw.parse_network(
+    >>> network = lw.parse(
     ...     {"streams": {"I": {}}, "operators": [
     ...         {"name": "a", "kind": "model", "input": "I", "cost": 0.001},
     ...         {"name": "b", "kind": "model", "input": "I", "cost": 0.001}]})
@@ -126,7 +127,7 @@ def explain(
     assignment = _assignment(problem, placement)
     names = problem.physical.names
     if operator not in names:
-        rule = "names an operator of the network"
+        rule = "must name an operator of the network"
         raise input_error(rule, key="operator", value=operator, hint=did_you_mean(operator, names))
     j = names.index(operator)
     elsewhere = {}
@@ -166,7 +167,8 @@ def size(
     Every smaller number was tried and failed: the search starts where all CPU together would just do.
     O(plans tried). Rates not given are taken from the network.
     """
-    problem = make_problem(network, Cluster.equal(1, cpu=cpu), rates=rates)
+    named = _highest_node(network)
+    problem = make_problem(network, Cluster.equal(named, cpu=cpu), rates=rates)
     if problem.rates.missing:
         rule = "sizing needs the rate of every stream that causes load"
         value = "no rate for " + ", ".join(problem.rates.missing)
@@ -178,7 +180,7 @@ def size(
         need = units.mean_load[heaviest] / cpu
         note = f"{names} alone needs {need:.2f} nodes at these rates: split it"
         return Sizing(nodes=None, margin=None, plan=None, loads={}, notes=(note,))
-    fewest = max(1, ceil(problem.mean_load.sum() / cpu - 1e-9))
+    fewest = max(named, ceil(problem.mean_load.sum() / cpu - 1e-9))
     for count in range(fewest, max(fewest, units.count) + 1):
         trial = make_problem(network, Cluster.equal(count, cpu=cpu), rates=rates)
         answer = _plan(trial, planner, options, seed, measured=False)
@@ -195,6 +197,14 @@ def size(
     return Sizing(nodes=None, margin=None, plan=None, loads={}, notes=(note,))
 
 
+def _highest_node(network: Network) -> int:
+    """The smallest number of nodes n1, n2, … that has all those which the network names."""
+    named = [o.pinned for o in network.operators.values()]
+    named += [s.node for s in network.streams.values()] + [o.node for o in network.outputs.values()]
+    numbers = [name[1:] for name in named if name is not None and name[:1] == "n"]
+    return max([1, *(int(number) for number in numbers if number.isdecimal())])
+
+
 def _plan(
     problem: PlanningProblem,
     planner: str,
@@ -208,15 +218,20 @@ def _plan(
     decision = chosen.plan(problem, rng=np.random.default_rng(seed))
     if decision.assignment is None:
         return Plan(planner=planner, status=decision.status, notes=decision.notes)
+    status, notes = decision.status, [*_later_work(problem.network), *decision.notes]
+    distance = plane_distance(planes(problem, decision.assignment).all, problem.normalised_lower)
+    if status is PlanStatus.PLACED and distance.min() < 0:
+        status = PlanStatus.INFEASIBLE
+        notes.append("a node or link is overloaded at the streams' minimum rates")
     worth = None
     if measured:
         worth = measure_assignment(problem, decision.assignment, seed=seed, moved_from=problem.current)
     return Plan(
         planner=planner,
-        status=decision.status,
+        status=status,
         placement=frozen_mapping(problem.placement(decision.assignment)),
         measures=worth,
-        notes=(*_later_work(problem.network), *decision.notes),
+        notes=tuple(notes),
         reasons=frozen_mapping(dict(zip(problem.physical.names, decision.reasons, strict=True))),
     )
 
@@ -239,17 +254,21 @@ def _assignment(problem: PlanningProblem, placement: Placement | Plan) -> np.nda
     operators, nodes = problem.physical.names, problem.cluster.names
     known_operators, known_nodes = set(operators), set(nodes)
     problems = [
-        Problem(rule="every operator has a node", key=name, hint=f"add {name!r} to the placement")
+        Problem(rule="every operator must have a node", key=name, hint=f"add {name!r} to the placement")
         for name in operators
         if name not in by_name
     ]
     for name, node in by_name.items():
         if name not in known_operators:
             hint = did_you_mean(name, operators)
-            problems.append(Problem(rule="names an operator of the network", key=name, value=name, hint=hint))
+            problems.append(
+                Problem(rule="must name an operator of the network", key=name, value=name, hint=hint)
+            )
         elif node not in known_nodes:
             hint = did_you_mean(str(node), nodes)
-            problems.append(Problem(rule="names a node of the cluster", key=name, value=str(node), hint=hint))
+            problems.append(
+                Problem(rule="must name a node of the cluster", key=name, value=str(node), hint=hint)
+            )
     if problems:
         raise InputError(problems)
     return problem.assignment(by_name)

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from levelwind.cli.bench import bench
 from levelwind.cli.check import check
 from levelwind.cli.compare import compare
 from levelwind.cli.errors import (
@@ -34,7 +35,7 @@ from levelwind.cli.schema import schema
 from levelwind.cli.size import size
 from levelwind.errors import InputError, did_you_mean, input_error
 
-COMMANDS = (check, schema, plan, measure, compare, explain, size, planners, reproduce)
+COMMANDS = (check, schema, plan, measure, compare, explain, size, planners, reproduce, bench)
 
 
 class Commands(TyperGroup):

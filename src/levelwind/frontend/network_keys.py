@@ -120,7 +120,7 @@ WINDOW = Record(
 DIFFUSE = Record(
     "a diffusion",
     {
-        "method": Key(Choice(("auto", "aligned", "coordinated")), "how tuples are routed, default auto"),
+        "method": Key(Choice(("auto", "atr", "ctr")), "how tuples are routed, default auto"),
         "instances": Key(Integer(), "over how many instances, default 1"),
         "segment": Key(POSITIVE_DURATION, "the length of a segment of tuples that go together"),
     },

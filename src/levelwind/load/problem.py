@@ -204,8 +204,9 @@ def make_problem(
     for j, operator in enumerate(physical.operators):
         if operator.logical.pinned is not None:
             fixed[j] = nodes[operator.logical.pinned]
-        elif current is not None and not operator.logical.movable and operator.name in current:
-            fixed[j] = nodes[current[operator.name]]
+        elif current is not None and not operator.logical.movable:
+            # What stood on a node that is gone must move, movable or not.
+            fixed[j] = nodes.get(current.get(operator.name, ""), -1)
     if current is not None:
         standing = np.array([nodes.get(current.get(name, ""), -1) for name in physical.names], dtype=np.int64)
     return Problem(
@@ -229,16 +230,20 @@ def _check_names(network: Network, cluster: Cluster, rates: Mapping[str, float])
         if node is not None and node not in nodes:
             hint = did_you_mean(node, cluster.names)
             problems.append(
-                InputProblem(rule="names a node of the cluster", key=f"{name}.{key}", value=node, hint=hint)
+                InputProblem(
+                    rule="must name a node of the cluster", key=f"{name}.{key}", value=node, hint=hint
+                )
             )
     for name, rate in rates.items():
         if name not in network.streams:
             hint = did_you_mean(name, network.streams)
             problems.append(
-                InputProblem(rule="names a stream of the network", key="rates", value=name, hint=hint)
+                InputProblem(rule="must name a stream of the network", key="rates", value=name, hint=hint)
             )
         elif not rate >= 0:
-            problems.append(InputProblem(rule="a rate is zero or more", key=f"rates.{name}", value=str(rate)))
+            problems.append(
+                InputProblem(rule="a rate must be zero or more", key=f"rates.{name}", value=str(rate))
+            )
     if problems:
         raise InputError(problems)
 

@@ -23,7 +23,7 @@ def anneal(
     nodes, free
         Node of each unit, and the units that may move.
     work
-        How many plans to try, in units of (planes + OVERHEAD) × rays: a try costs one of each.
+        How many plans to try: a try costs about (planes + OVERHEAD) × rays, more if sending costs.
     hot, cold
         Temperatures at the start and the end: a plan that loses the share x of the volume is accepted
         with chance exp(−x / temperature).
@@ -47,6 +47,7 @@ def _anneal(rays: Rays, nodes: Ints, free: Ints, state: Any, work: float, hot: f
     n, width = len(cpu), unit.shape[1]
     carried = len(rays.home) > 0
     largest, result = np.zeros(width, dtype=np.float32), np.zeros(width, dtype=np.float32)
+    incident_start = rays.incident_start
     stamp = np.zeros(n + 1, dtype=np.int64)
     table = np.zeros((2 * n + 1, width), dtype=np.float32)
     kept = np.zeros((2 * n + 1, width), dtype=np.float32)
@@ -83,6 +84,10 @@ def _anneal(rays: Rays, nodes: Ints, free: Ints, state: Any, work: float, hot: f
             continue
         if carried:
             kept[:] = table
+            arcs = incident_start[one + 1] - incident_start[one]
+            if other >= 0:
+                arcs += incident_start[other + 1] - incident_start[other]
+            spent += (2 * planes + 16 * arcs) * width
         else:
             kept[source], kept[target] = table[source], table[target]
         add(table[source], -cpu[source], unit[one])

@@ -17,6 +17,7 @@ from levelwind.placement.units import Units
 OFF = float("inf")
 WEIGHT_BOUNDS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, OFF)
 RATIO_QUANTILES = (0.0, 0.5, 0.8)
+SWEEP_UP_TO = 500  # streams; above, fewer settings are tried
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,7 @@ def clusterings(units: Units) -> Iterator[tuple[Thresholds, Units]]:
     sweep_c = _levels(communication)
     sweep_b = [] if bandwidth_is_abundant(units.problem) else _levels(bandwidth)
     settings: list[Thresholds] = []
-    for weight in WEIGHT_BOUNDS:
+    for weight in WEIGHT_BOUNDS if len(arcs) <= SWEEP_UP_TO else WEIGHT_BOUNDS[1::2]:
         plain = Thresholds(weight=weight)
         one_c = [replace(plain, communication=c) for c in sweep_c]
         one_b = [replace(plain, bandwidth=b) for b in sweep_b]
@@ -198,4 +199,5 @@ def _levels(ratios: Floats) -> list[float]:
     finite = np.where(
         np.isfinite(positive), positive, np.nanmax(positive[np.isfinite(positive)], initial=1.0)
     )
-    return sorted({float(np.quantile(finite, q)) * (1 - 1e-9) for q in RATIO_QUANTILES})
+    quantiles = RATIO_QUANTILES if len(ratios) <= SWEEP_UP_TO else RATIO_QUANTILES[:1]
+    return sorted({float(np.quantile(finite, q)) * (1 - 1e-9) for q in quantiles})

@@ -11,7 +11,7 @@ from levelwind.load.problem import Problem
 from levelwind.model import PlanStatus
 from levelwind.placement.balance import heaviest_first, pinned_load
 from levelwind.placement.protocol import Decision, infeasible
-from levelwind.placement.units import make_units
+from levelwind.placement.units import Units, make_units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class ConnectedPlanner:
     """Heaviest free operator to the least loaded node, then what is connected to it while there is room.
 
     The node takes connected operators, heaviest first, while it stays within its fair share of the total
-    load. O(operators × nodes + arcs log arcs). Reference: seed 000, section 6.1.2, which gives the idea
+    load. Connected are operators that exchange rows or read the same input stream. O(operators × nodes + arcs log arcs). Reference: seed 000, section 6.1.2, which gives the idea
     but not the procedure.
     """
 
@@ -37,6 +37,7 @@ class ConnectedPlanner:
         fair = load.sum() * cpu / cpu.sum()
         node_load = pinned_load(units, load)
         nodes = units.fixed.copy()
+        connected = _connected(units)
         why = ["pinned"] * units.count
         for seed in heaviest_first(load).tolist():
             if nodes[seed] >= 0:
@@ -44,7 +45,7 @@ class ConnectedPlanner:
             home = int(np.argmin(node_load / cpu))
             nodes[seed], why[seed] = home, "heaviest operator left, to the least loaded node"
             node_load[home] += load[seed]
-            edge = {u for u in units.neighbours[seed] if nodes[u] < 0}
+            edge = {u for u in connected[seed] if nodes[u] < 0}
             while edge:
                 fitting = [u for u in edge if node_load[home] + load[u] <= fair[home] * (1 + 1e-9)]
                 if not fitting:
@@ -53,6 +54,21 @@ class ConnectedPlanner:
                 nodes[unit], why[unit] = home, "connected to an operator there, within the fair share"
                 node_load[home] += load[unit]
                 edge.remove(unit)
-                edge |= {u for u in units.neighbours[unit] if nodes[u] < 0}
+                edge |= {u for u in connected[unit] if nodes[u] < 0}
         reasons = [why[unit] for unit in units.of.tolist()]
         return Decision(status=PlanStatus.PLACED, assignment=units.assignment(nodes), reasons=reasons)
+
+
+def _connected(units: Units) -> list[list[int]]:
+    """For each unit those it exchanges rows with, and those that read an input stream it reads. O(arcs)."""
+    lists = [list(near) for near in units.neighbours]
+    for stream in units.problem.physical.streams:
+        if stream.producer is None:
+            readers = dict.fromkeys(units.of[list(stream.consumers)].tolist())
+            # A ring through the readers: from any of them the whole ring can be reached.
+            ring = list(readers)
+            for one, other in zip(ring, ring[1:] + ring[:1], strict=True):
+                if one != other:
+                    lists[one].append(other)
+                    lists[other].append(one)
+    return lists

@@ -14,7 +14,7 @@ TOLERANCE = 1e-9
 CLASS_ONE_RULES = ("cut", "fullest", "plane", "random", "first")
 ORDERS = ("normalised", "raw")
 
-PINNED, CLASS_ONE, CLASS_TWO, WITHOUT_LOAD = range(4)
+PINNED, CLASS_ONE, CLASS_TWO, WITHOUT_LOAD, VOLUME = range(5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

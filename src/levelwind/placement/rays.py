@@ -162,12 +162,14 @@ def add_stream(table: Table, t: int, sign: Any, nodes: Ints, rays: Rays, stamp: 
     mark = stamp[n]
     home = rays.home[t]
     sender = nodes[home] if home >= 0 else -1 - home
+    if sender < 0:  # the producer is not placed yet
+        return
     stamp[sender] = mark
     copies = 0
     for r in range(rays.reader_start[t], rays.reader_start[t + 1]):
         reader = rays.reader[r]
         node = nodes[reader] if reader >= 0 else -1 - reader
-        if stamp[node] == mark:
+        if node < 0 or stamp[node] == mark:
             continue
         stamp[node] = mark
         copies += 1

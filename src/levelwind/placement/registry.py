@@ -42,7 +42,14 @@ def planner_class(name: str) -> type[Any]:
             loaded: type[Any] = point.load()
             return loaded
     raise InputError(
-        [Problem(rule="names a planner", key="planner", value=name, hint=did_you_mean(name, planner_names()))]
+        [
+            Problem(
+                rule="must name a planner",
+                key="planner",
+                value=name,
+                hint=did_you_mean(name, planner_names()),
+            )
+        ]
     )
 
 
@@ -56,7 +63,7 @@ def make_planner(name: str, options: Mapping[str, Any] | None = None) -> Planner
         if key not in known:
             hint = did_you_mean(key, known)
             problems.append(
-                Problem(rule="names an option of the planner", key=place, value=str(value), hint=hint)
+                Problem(rule="must name an option of the planner", key=place, value=str(value), hint=hint)
             )
             continue
         try:
@@ -75,18 +82,18 @@ def _convert(described: Field[Any], value: Any) -> Any:
     wanted: type[Any] = bool if described.default is None else type(described.default)
     if wanted is bool and isinstance(value, str):
         if value.lower() not in ("true", "false"):
-            message = "is true or false"
+            message = "must be true or false"
             raise ValueError(message)
         return value.lower() == "true"
     try:
         converted = wanted(value)
     except (TypeError, ValueError):
-        message = f"is a {'whole number' if wanted is int else 'number'}"
+        message = f"must be a {'whole number' if wanted is int else 'number'}"
         raise ValueError(message) from None
     if choices and converted not in choices:
-        message = "is one of " + ", ".join(choices)
+        message = "must be one of " + ", ".join(choices)
         raise ValueError(message)
     if least is not None and not converted >= least:
-        message = f"is at least {least:g}"
+        message = f"must be at least {least:g}"
         raise ValueError(message)
     return converted

@@ -22,6 +22,9 @@ from levelwind.placement.units import Units, make_units
 # Above this many units the second way to break ties is not tried: the gain is small, the time is not.
 SECOND_TRY_UP_TO = 2000
 FINALISTS = 4
+# Orders tried by the pass that counts sending: as many as keep the units placed at about this number.
+UNITS_SHUFFLED = 8000
+MOST_STEPS = 10**8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,20 +69,24 @@ class RodPlanner:
             return infeasible(*units.conflicts)
         candidates = list(self._candidates(units, rng))
         best = self._best(problem, candidates)
-        return best.decision(problem)
+        return best.decision()
 
     def _candidates(self, units: Units, rng: np.random.Generator) -> Iterator[Candidate]:
-        seed = int(rng.integers(2**63))
+        seed = int(rng.integers(2**62))
         plain = self._place(units, "fullest", seed)
         yield Candidate(units=units, greedy=plain, clustering="none")
         if self.class_one == "cut" and units.count <= SECOND_TRY_UP_TO:
             other = self._place(units, "plane", seed)
             if (other.nodes != plain.nodes).any():
                 yield Candidate(units=units, greedy=other, clustering="none")
-        if self.cluster != "off":
-            for thresholds, coarse in clusterings(units):
-                text = f"{coarse.count} clusters of {units.count} units, {thresholds}"
-                yield Candidate(units=coarse, greedy=self._place(coarse, "fullest", seed), clustering=text)
+        if self.cluster == "off" or not len(units.problem.carried.producer):
+            return
+        # ROD's pass does not see what sending costs: beside it, one that does, on units and on clusterings.
+        yield from _counting_sending(units, "none", shuffles=UNITS_SHUFFLED // max(1, units.count))
+        for thresholds, coarse in clusterings(units):
+            text = f"{coarse.count} clusters of {units.count} units, {thresholds}"
+            yield Candidate(units=coarse, greedy=self._place(coarse, "fullest", seed), clustering=text)
+            yield from _counting_sending(coarse, text)
 
     def _place(self, units: Units, ties: str, seed: int) -> greedy.Greedy:
         rng = np.random.default_rng(seed)
@@ -113,19 +120,26 @@ class Candidate:
         """Node of each operator."""
         return self.units.assignment(self.greedy.nodes)
 
-    def decision(self, problem: Problem) -> Decision:
+    def decision(self) -> Decision:
         """The candidate as the planner's answer."""
-        assignment = self.assignment
-        overloaded = plane_distance(planes(problem, assignment).all, problem.normalised_lower).min() < 0
-        notes = [] if self.clustering == "none" else [f"clustering: {self.clustering}"]
-        if overloaded:
-            notes.append("a node or link is overloaded at the streams' minimum rates")
         return Decision(
-            status=PlanStatus.INFEASIBLE if overloaded else PlanStatus.PLACED,
-            assignment=assignment,
-            notes=tuple(notes),
+            status=PlanStatus.PLACED,
+            assignment=self.assignment,
+            notes=() if self.clustering == "none" else (f"clustering: {self.clustering}",),
             reasons=_reasons(self.units, self.greedy),
         )
+
+
+def _counting_sending(units: Units, clustering: str, shuffles: int = 0) -> Iterator[Candidate]:
+    """Candidates of the pass that counts what sending costs, unless the network is too large for it."""
+    # Compiled code, and slow to import: only networks where sending costs anything come here.
+    from levelwind.placement.sending import place_by_volume, steps
+
+    if steps(units) > MOST_STEPS:
+        return
+    rule = np.where(units.fixed >= 0, greedy.PINNED, greedy.VOLUME)
+    for nodes in place_by_volume(units, seed=1, shuffles=shuffles):
+        yield Candidate(units=units, greedy=greedy.Greedy(nodes=nodes, rule=rule), clustering=clustering)
 
 
 def volume(problem: Problem, assignment: Ints) -> float:
@@ -148,6 +162,7 @@ def _reasons(units: Units, result: greedy.Greedy) -> list[str]:
         greedy.PINNED: "pinned",
         greedy.CLASS_ONE: "class I: the node's plane stays above the ideal one, so nothing is lost",
         greedy.CLASS_TWO: "class II: every node loses; this one's plane stays farthest from the lower bound",
+        greedy.VOLUME: "the feasible set stays largest with it here, cost of sending included",
         greedy.WITHOUT_LOAD: "no load: fewest streams cut",
     }
     turn = {int(unit): i + 1 for i, unit in enumerate(greedy.sequence(units, "normalised"))}

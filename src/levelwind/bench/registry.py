@@ -1,0 +1,83 @@
+"""All benchmarks by name, and the one function that runs them.
+
+Each is the module of its name, imported when it runs: to list them nobody waits for NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+from levelwind.bench.machine import machine_note
+from levelwind.bench.result import Settings
+from levelwind.errors import InputError, Problem, did_you_mean
+
+Progress = Callable[[int, int, str], None]
+BENCHMARKS = {
+    "rod_scale": "rod on 10,000 and 100,000 operators, against figure 4.9 taken literally",
+    "plan_file": "levelwind plan on a 10,000-operator file, against reading it with yaml.SafeLoader",
+    "start": "start-up of the small commands, against importing NumPy",
+    "volume": "error of the feasible set's volume, against hit-or-miss with as many points",
+    "resilient": "feasible set of resilient over that of rod, and CPU time against its budget",
+}
+
+
+def names() -> tuple[str, ...]:
+    """Names of all benchmarks, in the order in which they run."""
+    return tuple(BENCHMARKS)
+
+
+def describe() -> list[dict[str, str]]:
+    """What each benchmark compares."""
+    return [{"name": name, "title": title} for name, title in BENCHMARKS.items()]
+
+
+def run(
+    chosen: Sequence[str] = (),
+    *,
+    repeat: int | None = None,
+    full: bool = False,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> list[dict[str, Any]]:
+    """Run benchmarks, one after the other, and return the contract's list.
+
+    Parameters
+    ----------
+    chosen
+        Names; none means all.
+    repeat
+        Rounds of each (graphs, for ``resilient``), each benchmark's own number by default.
+    full
+        The long version of those that have one.
+    progress
+        Called as ``progress(done, total, what)`` before each step.
+    """
+    selected = _selected(chosen)
+    machine = machine_note()
+    answers = []
+    for done, name in enumerate(selected):
+
+        def step(what: str, done: int = done, name: str = name) -> None:
+            if progress is not None:
+                progress(done, len(selected), f"{name}: {what}")
+
+        step("starting")
+        settings = Settings(repeat=repeat, full=full, seed=seed, step=step)
+        answer = import_module(f"levelwind.bench.{name}").run(settings).as_dict()
+        answer["notes"].append(machine)
+        answers.append(answer)
+    return answers
+
+
+def _selected(chosen: Sequence[str]) -> tuple[str, ...]:
+    """The chosen names without repetition, all if none; unknown ones are an input error, all at once."""
+    problems = [
+        Problem(rule="names a benchmark", key="name", value=name, hint=did_you_mean(name, BENCHMARKS))
+        for name in chosen
+        if name not in BENCHMARKS
+    ]
+    if problems:
+        raise InputError(problems)
+    return tuple(dict.fromkeys(chosen)) or names()
