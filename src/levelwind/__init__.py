@@ -1,7 +1,7 @@
 """Levelwind: where every operator of every continuous query runs.
 
 The functions of the command line, for notebooks and programs: `load` and `load_cluster` read files,
-`parse` reads text, `plan`, `measure`, `compare`, `explain` and `size` do what the commands of the same names do.
+`parse` reads text; `plan`, `measure`, `compare`, `explain` and `size` do what the commands do.
 """
 
 from importlib import import_module

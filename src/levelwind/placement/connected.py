@@ -19,8 +19,9 @@ class ConnectedPlanner:
     """Heaviest free operator to the least loaded node, then what is connected to it while there is room.
 
     The node takes connected operators, heaviest first, while it stays within its fair share of the total
-    load. Connected are operators that exchange rows or read the same input stream. O(operators × nodes + arcs log arcs). Reference: seed 000, section 6.1.2, which gives the idea
-    but not the procedure.
+    load. Connected are operators that exchange rows or read the same input stream.
+    O(operators × nodes + arcs). Reference: seed 000, section 6.1.2, which gives the idea but not the
+    procedure.
     """
 
     name: ClassVar[str] = "connected"

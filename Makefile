@@ -1,0 +1,35 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test test-all lint bench reproduce setup clean
+
+demo: setup  ## what placement buys, on the traffic-monitoring network
+	@$(BIN)/levelwind compare examples/traffic.yaml --nodes 5 --format text
+
+test: setup lint  ## everything that runs in minutes
+	$(BIN)/pytest -q -n 2
+
+test-all: setup lint  ## and what takes longer
+	$(BIN)/pytest -q -n 2 -m "slow or not slow"
+	$(BIN)/levelwind reproduce --quick --out out/reproduced --format text
+	$(BIN)/levelwind bench --format text
+
+lint: setup  ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: setup  ## speed, as ratios
+	$(BIN)/levelwind bench --format text
+
+reproduce: setup  ## the papers' figures and tables
+	$(BIN)/levelwind reproduce --out out/reproduced --format text
+
+setup: .venv/ready
+
+.venv/ready: pyproject.toml requirements.lock scripts/setup
+	@PYTHON=$(PYTHON) scripts/setup
+
+clean:
+	rm -rf .venv out .mypy_cache .ruff_cache .pytest_cache
