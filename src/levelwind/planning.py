@@ -16,7 +16,7 @@ from levelwind.errors import InputError, Problem, did_you_mean, input_error
 from levelwind.load.planes import plane_distance, planes
 from levelwind.load.problem import Problem as PlanningProblem
 from levelwind.load.problem import make_problem
-from levelwind.model import Cluster, Measures, Network, Plan, PlanStatus
+from levelwind.model import Cluster, Measures, Multijoin, Network, Plan, PlanStatus
 from levelwind.model.frozen import frozen_mapping
 from levelwind.placement import check_needs, make_planner, make_units, node_loads
 from levelwind.placement import measure as measure_assignment
@@ -241,6 +241,10 @@ def _later_work(network: Network) -> tuple[str, ...]:
     notes = []
     if network.queries:
         notes.append("queries written in SQL are checked but not planned yet: " + ", ".join(network.queries))
+    joins = {name: o.spec for name, o in network.operators.items() if isinstance(o.spec, Multijoin)}
+    diffused = [name for name, spec in joins.items() if spec.diffuse is not None]
+    if diffused:
+        notes.append("joins to be diffused are planned as one operator for now: " + ", ".join(diffused))
     return tuple(notes)
 
 
