@@ -66,4 +66,4 @@ def draw(results: Sequence[Result], path: Path) -> None:
         axes.set_xscale("log")
         style.plain_ticks(axes, sending.BANDWIDTH)
         draw_gains(axes, gains(results, "plain"))
-        style.plain_ticks(axes, (1, 10, 100, 1000), axis="y")
+        style.plain_ticks(axes, (1, 10, 100, 1000, 10_000, 100_000), axis="y")

@@ -7,12 +7,15 @@ from pathlib import Path
 
 from levelwind.reproduce import sending, style
 from levelwind.reproduce.outcome import Check, Outcome, Result, judge
-from levelwind.reproduce.sending import draw_gains, gains, table
+from levelwind.reproduce.sending import draw_gains, gains, least_lead, table
 from levelwind.reproduce.statistics import rounded
 
 TITLE = "Clustered ROD / connected, under bandwidth limits"
 PAPER = "Above 1 at every bandwidth ratio from 0.2 to 10 (bars printed without numbers)"
-CLAIM = "Clustered ROD bears more than connected at every bandwidth ratio and number of operators (95%)"
+CLAIM = (
+    "Clustered ROD bears more than connected at every bandwidth ratio and number of operators (95%), and in "
+    "every single run"
+)
 cells = sending.bandwidth_cells
 measure = sending.measure_bandwidth
 
@@ -28,7 +31,12 @@ def summarise(results: Sequence[Result]) -> Outcome:
         for per_stream, row in lead.items()
         for ratio, e in row.items()
     ]
-    return judge(PAPER, CLAIM, rounded({"lead": table(lead)}), checks)
+    least = least_lead(results)
+    checks.append(
+        Check(passed=least > 1, reason=f"in the worst run clustered ROD is {least:.2f} of connected")
+    )
+    ours = {"lead": table(lead), "least_lead_in_any_run": least}
+    return judge(PAPER, CLAIM, rounded(ours), checks)
 
 
 def draw(results: Sequence[Result], path: Path) -> None:
@@ -39,4 +47,4 @@ def draw(results: Sequence[Result], path: Path) -> None:
         axes.set_xscale("log")
         style.plain_ticks(axes, sending.BANDWIDTH)
         draw_gains(axes, gains(results, "connected"))
-        style.plain_ticks(axes, (1, 10, 100, 1000), axis="y")
+        style.plain_ticks(axes, (1, 10, 100, 1000, 10_000), axis="y")

@@ -82,6 +82,11 @@ def gains(
     }
 
 
+def least_lead(results: Sequence[Result]) -> float:
+    """Clustered ROD's set / connected's in the worst of all graphs, ratios and runs."""
+    return min(r["clustered"] / max(r["connected"]) for r in results)
+
+
 def table(gain: Mapping[int, Mapping[float, Estimate]]) -> dict[str, Any]:
     """Means of `gains` for a summary."""
     return {f"{n}_per_stream": {r: e.mean for r, e in row.items()} for n, row in gain.items()}
