@@ -22,11 +22,11 @@ ROUNDS = 5
 READ = "import sys, yaml; yaml.load(open(sys.argv[1], encoding='utf-8').read(), Loader=yaml.SafeLoader)"
 
 
-def run(settings: Settings, *, operators: int = OPERATORS) -> Result:
+def run(settings: Settings, *, operators: int = OPERATORS, streams: int = STREAMS) -> Result:
     """Write the file, then plan and read it in turn."""
     with TemporaryDirectory() as folder:
         file = Path(folder, "trees.yaml")
-        write_trees(file, operators=operators, streams=STREAMS, seed=settings.seed)
+        write_trees(file, operators=operators, streams=streams, seed=settings.seed)
         size = file.stat().st_size
         plan = (*COMMAND, "plan", str(file), "--nodes", str(NODES), "--format", "json")
         read = (sys.executable, "-c", READ, str(file))

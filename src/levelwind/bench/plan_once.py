@@ -1,6 +1,7 @@
 """One plan in a process of its own: seconds and peak memory, as JSON on standard output.
 
-Run by `rod_scale` as ``python -m levelwind.bench.plan_once PLANNER OPERATORS NODES STREAMS SEED MEASURE``.
+Run by `rod_scale` with operators, nodes, streams, seed, 1 to measure the plan's volume too, and a planner
+with its options: ``python -m levelwind.bench.plan_once 10000 100 20 0 1 rod class_one=first``.
 A fresh process, since memory that Python once had it may keep, and since nothing then is cached.
 """
 
@@ -41,12 +42,12 @@ def peak_memory_mb() -> float:
 
 
 def plan_once(
-    planner: str, *, operators: int, nodes: int, streams: int, seed: int, measured: bool = False
+    planner: str, *options: str, operators: int, nodes: int, streams: int, seed: int, measured: bool = False
 ) -> dict[str, Any]:
     """Plan random trees, timed from the ready problem to the decision."""
     network = random_trees(np.random.default_rng(seed), operators=operators, streams=streams)
     problem = make_problem(network, Cluster.equal(nodes))
-    chosen = None if planner == LITERAL else make_planner(planner)
+    chosen = None if planner == LITERAL else make_planner(planner, dict(text.split("=") for text in options))
     before = peak_memory_mb()
     started = perf_counter()
     if chosen is None:
@@ -66,7 +67,8 @@ def plan_once(
 
 
 if __name__ == "__main__":
-    name, *numbers = sys.argv[1:]
-    count, width, inputs, start, measure = map(int, numbers)
-    answer = plan_once(name, operators=count, nodes=width, streams=inputs, seed=start, measured=bool(measure))
-    print(json.dumps(answer))
+    count, width, inputs, start, measure = map(int, sys.argv[1:6])
+    shown = plan_once(
+        *sys.argv[6:], operators=count, nodes=width, streams=inputs, seed=start, measured=bool(measure)
+    )
+    print(json.dumps(shown))

@@ -32,7 +32,7 @@ RAYS_SEED = 7
 def run(settings: Settings, *, sizes: tuple[int, ...] = SIZES, budget: float = BUDGET) -> Result:
     """Plan every graph with both; with ``full`` more graphs, and a second time with ten times the budget."""
     graphs = settings.rounds(FULL_GRAPHS if settings.full else GRAPHS)
-    budgets = (budget, budget * FULL_BUDGET / BUDGET) if settings.full else (budget,)
+    budgets = [budget, budget * FULL_BUDGET / BUDGET] if settings.full else [budget]
     _compile()
     points: list[dict[str, Any]] = []
     for size in sizes:
@@ -52,7 +52,7 @@ def run(settings: Settings, *, sizes: tuple[int, ...] = SIZES, budget: float = B
         for size in sizes:
             own = [p["resilient"][b] / p["rod"] for p in points if p["operators"] == size]
             label = f"gain at {size} operators, budget {allowed:g} s"
-            figures.append(Figure(label=label, value=geometric_mean(own), unit="×"))
+            figures.append(Figure(label=label, value=geometric_mean(own), unit="times"))
     if settings.full:
         longest = max(p["cpu_s"][1] for p in points)
         figures.append(
@@ -67,7 +67,8 @@ def run(settings: Settings, *, sizes: tuple[int, ...] = SIZES, budget: float = B
         figures=figures,
         notes=(
             "the ratio is the geometric mean of the gains, not the quotient of the two means",
-            f"{graphs} graphs of each size, budget {budget:g} s; gains from {min(gains):.3f} to {max(gains):.3f}",
+            f"{graphs} graphs of each size, budget {budget:g} s; "
+            f"gains from {min(gains):.3f} to {max(gains):.3f}",
             f"CPU time {median(p['cpu_s'][0] for p in points):.3f} s in the median, rod alone "
             f"{median(p['rod_cpu_s'] for p in points):.3f} s",
         ),
@@ -75,7 +76,7 @@ def run(settings: Settings, *, sizes: tuple[int, ...] = SIZES, budget: float = B
     )
 
 
-def _compare(operators: int, seed: int, graph: int, budgets: tuple[float, ...]) -> dict[str, Any]:
+def _compare(operators: int, seed: int, graph: int, budgets: list[float]) -> dict[str, Any]:
     rng = np.random.default_rng((seed, operators, graph))
     problem = _problem(rng, operators)
     rod, rod_cpu = _planned(problem, "rod", 0.0)

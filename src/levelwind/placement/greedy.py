@@ -56,11 +56,14 @@ def place_greedily(
     """
     problem = units.problem
     factor = problem.cpu.sum() / problem.cpu
-    columns = [np.flatnonzero(row) for row in units.weight]
-    added_at_lower = units.weight @ problem.normalised_lower
+    columns = _columns(units.weight)
+    fixed = units.fixed.tolist()
+    added_at_lower = (units.weight @ problem.normalised_lower).tolist()
+    bounded = problem.lower.any()
+    everywhere = np.arange(len(factor))
 
-    nodes = np.full(units.count, -1, dtype=np.int64)
-    rule = np.zeros(units.count, dtype=np.int64)
+    nodes = [-1] * units.count
+    rule = [PINNED] * units.count
     weights = np.zeros((len(problem.variables), len(factor)))  # a row per variable: a unit touches few
     norm2 = np.zeros(len(factor))
     at_lower = np.zeros(len(factor))
@@ -79,31 +82,41 @@ def place_greedily(
         if len(touched) != 1:
             change = change.sum(axis=0)
             worst = after.max(axis=0, initial=0.0)
-        norm2_after = norm2 + change
-        at_lower_after = at_lower + factor * added_at_lower[unit]
-        if units.fixed[unit] >= 0:
-            chosen, why = int(units.fixed[unit]), PINNED
+        if fixed[unit] >= 0:
+            chosen, why = fixed[unit], PINNED
         else:
-            candidates = np.flatnonzero((worst <= limit) & open_to_class_one)
+            candidates = ((worst <= limit) & open_to_class_one).nonzero()[0]
             why = CLASS_ONE if len(candidates) else CLASS_TWO
             if not len(touched):
-                candidates, why = np.arange(len(factor)), WITHOUT_LOAD
-            score = _distance(norm2_after, at_lower_after)
+                candidates, why = everywhere, WITHOUT_LOAD
+            pick = "plane" if why == CLASS_TWO else class_one
             if why == CLASS_TWO:
-                chosen = int(np.argmax(score))
-            else:
-                pick = class_one
-                if class_one == "cut":
-                    candidates = _fewest_cuts(candidates, [int(nodes[u]) for u in neighbours[unit]])
-                    pick = ties
-                chosen = _pick(candidates, score, pick, rng)
+                candidates = everywhere
+            elif class_one == "cut":
+                candidates = _fewest_cuts(candidates, [nodes[u] for u in neighbours[unit]])
+                pick = ties
+            chosen = int(candidates[0])
+            if len(candidates) > 1 and pick == "random":
+                chosen = int(rng.choice(candidates))
+            elif len(candidates) > 1 and pick != "first":
+                if bounded:
+                    score = _distance(norm2 + change, at_lower + factor * added_at_lower[unit])[candidates]
+                else:  # the distance from the origin is 1 / norm: the order is all that matters
+                    score = -(norm2 + change)[candidates]
+                chosen = int(candidates[score.argmin() if pick == "fullest" else score.argmax()])
         nodes[unit], rule[unit] = chosen, why
         weights[at, chosen] = after[..., chosen]
-        norm2[chosen] = norm2_after[chosen]
-        at_lower[chosen] = at_lower_after[chosen]
+        norm2[chosen] += change[chosen]
+        at_lower[chosen] += factor[chosen] * added_at_lower[unit]
         if worst[chosen] > limit:
             open_to_class_one[chosen] = False
-    return Greedy(nodes=nodes, rule=rule)
+    return Greedy(nodes=np.array(nodes, dtype=np.int64), rule=np.array(rule, dtype=np.int64))
+
+
+def _columns(weight: Floats) -> list[Ints]:
+    """The variables that each unit touches."""
+    rows, columns = np.nonzero(weight)
+    return np.split(columns, np.searchsorted(rows, np.arange(1, len(weight)))) if len(weight) else []
 
 
 def sequence(units: Units, order: str) -> Ints:
@@ -127,17 +140,16 @@ def _fewest_cuts(candidates: Ints, placed: list[int]) -> Ints:
     for node in placed:
         if node >= 0:
             held[node] = held.get(node, 0) + 1
-    if held:
-        counts = np.array([held.get(node, 0) for node in candidates.tolist()])
-        return candidates[counts == counts.max()]
-    return candidates
-
-
-def _pick(candidates: Ints, score: Floats, rule: str, rng: np.random.Generator) -> int:
-    if rule == "fullest":
-        return int(candidates[score[candidates].argmin()])
-    if rule == "plane":
-        return int(candidates[score[candidates].argmax()])
-    if rule == "random":
-        return int(rng.choice(candidates))
-    return int(candidates[0])
+    if not held:
+        return candidates
+    # Looked up among the neighbours' nodes, which are few, and not among the candidates, which are many.
+    found = np.searchsorted(candidates, list(held)).tolist()
+    near = [
+        (node, count)
+        for (node, count), i in zip(held.items(), found, strict=True)
+        if i < len(candidates) and candidates[i] == node
+    ]
+    if not near:
+        return candidates
+    most = max(count for _, count in near)
+    return np.array(sorted(node for node, count in near if count == most))

@@ -121,7 +121,7 @@ def one_heavy_operator() -> World:
 def figure_trees(operators: int = 100, *, seed: int = 7) -> World:
     """The random trees that section 6.1 of seed 000 measures: five streams, ten equal nodes.
 
-    The limits hold for the default arguments, with a margin below what was measured.
+    The limits hold for the default arguments, a little below what was measured (rod .741).
     """
     rng = np.random.default_rng(seed)
     network = random_trees(rng, operators=operators)
@@ -134,7 +134,7 @@ def figure_trees(operators: int = 100, *, seed: int = 7) -> World:
     )
 
 
-FIGURE_TREES_ROD = 0.55
+FIGURE_TREES_ROD = 0.72
 WORLDS: Mapping[str, Callable[[], World]] = frozen_mapping(
     {
         "worked_example": worked_example,
