@@ -13,15 +13,19 @@ from typing import Any
 import numpy as np
 
 from levelwind.errors import InputError, Problem, did_you_mean, input_error
-from levelwind.load.planes import plane_distance, planes
-from levelwind.load.problem import Problem as PlanningProblem
-from levelwind.load.problem import make_problem
+from levelwind.loads.planes import least_distance, planes
+from levelwind.loads.problem import Problem as PlanningProblem
+from levelwind.loads.problem import make_problem
 from levelwind.model import Cluster, Measures, Multijoin, Network, Plan, PlanStatus
 from levelwind.model.frozen import frozen_mapping
 from levelwind.placement import check_needs, make_planner, make_units, node_loads
 from levelwind.placement import measure as measure_assignment
 
 Placement = Mapping[str, str]
+
+# A node that is full to the last digit is not overloaded.
+ROUNDING = 1e-9
+MOST_NODES = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +66,7 @@ def plan(
     *,
     options: Mapping[str, Any] | None = None,
     seed: int = 0,
-    current: Placement | None = None,
+    current: Placement | Plan | None = None,
 ) -> Plan:
     """Decide where every operator runs.
 
@@ -84,7 +88,7 @@ def plan(
     >>> result.placement["a"] != result.placement["b"], result.measures.feasible_ratio
     (True, 1.0)
     """
-    problem = make_problem(network, _cluster(cluster), current=current)
+    problem = make_problem(network, _cluster(cluster), current=None if current is None else _by_name(current))
     return _plan(problem, planner, options, seed)
 
 
@@ -94,7 +98,7 @@ def measure(
     placement: Placement | Plan,
     *,
     seed: int = 0,
-    moved_from: Placement | None = None,
+    moved_from: Placement | Plan | None = None,
 ) -> Measures:
     """What a placement is worth."""
     problem = make_problem(network, _cluster(cluster))
@@ -109,10 +113,10 @@ def compare(
     *,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     seed: int = 0,
-    current: Placement | None = None,
+    current: Placement | Plan | None = None,
 ) -> tuple[Plan, ...]:
     """Plans of several planners for the same network, in the order asked for."""
-    problem = make_problem(network, _cluster(cluster), current=current)
+    problem = make_problem(network, _cluster(cluster), current=None if current is None else _by_name(current))
     return tuple(_plan(problem, name, (options or {}).get(name), seed) for name in planners)
 
 
@@ -141,7 +145,8 @@ def explain(
     if len(units.members[int(units.of[j])]) > 1:
         notes.append("it shares a table with other operators: moved alone, it would break that rule")
     if units.fixed[units.of[j]] >= 0:
-        notes.append("it is bound to its node: elsewhere it would break that rule")
+        bound = problem.cluster.names[units.fixed[units.of[j]]]
+        notes.append(f"it is bound to {bound}: on any other node it breaks that rule")
     reasons = placement.reasons if isinstance(placement, Plan) else {}
     return Explanation(
         operator=operator,
@@ -175,7 +180,7 @@ def size(
         raise input_error(rule, key="rates", value=value, hint="give them as --rates name=rows_per_s,…")
     units = make_units(problem)
     heaviest = int(np.argmax(units.mean_load)) if units.count else 0
-    if units.count and units.mean_load[heaviest] > cpu * (1 + 1e-12):
+    if units.count and units.mean_load[heaviest] > cpu * (1 + ROUNDING):
         names = ", ".join(problem.physical.names[j] for j in units.members[heaviest])
         need = units.mean_load[heaviest] / cpu
         note = f"{names} alone needs {need:.2f} nodes at these rates: split it"
@@ -188,12 +193,12 @@ def size(
             continue
         assignment = trial.assignment(answer.placement)
         loads = node_loads(trial, assignment)
-        if loads.max() <= 1.0 + 1e-12:
+        if loads.max() <= 1.0 + ROUNDING:
             full = replace(answer, measures=measure_assignment(trial, assignment, seed=seed))
             by_node = {name: float(load) for name, load in zip(trial.cluster.names, loads, strict=True)}
             margin = float(1.0 / loads.max()) if loads.max() > 0 else None
             return Sizing(nodes=count, margin=margin, plan=full, loads=frozen_mapping(by_node))
-    note = "even with a node for every operator some node is overloaded: sending rows costs too much"
+    note = f"no number of nodes up to one per operator bears these rates as {planner} places them"
     return Sizing(nodes=None, margin=None, plan=None, loads={}, notes=(note,))
 
 
@@ -202,7 +207,11 @@ def _highest_node(network: Network) -> int:
     named = [o.pinned for o in network.operators.values()]
     named += [s.node for s in network.streams.values()] + [o.node for o in network.outputs.values()]
     numbers = [name[1:] for name in named if name is not None and name[:1] == "n"]
-    return max([1, *(int(number) for number in numbers if number.isdecimal())])
+    highest = max([1, *(int(number) for number in numbers if number.isdecimal())])
+    if highest > MOST_NODES:
+        rule = f"nodes are numbered up to {MOST_NODES} in sizing"
+        raise input_error(rule, key="pinned", value=f"n{highest}")
+    return highest
 
 
 def _plan(
@@ -213,19 +222,24 @@ def _plan(
     *,
     measured: bool = True,
 ) -> Plan:
+    if not isinstance(seed, int) or seed < 0:
+        rule = "must be a whole number of at least 0"
+        raise input_error(rule, key="seed", value=repr(seed))
     chosen = make_planner(planner, options)
     check_needs(chosen, problem)
     decision = chosen.plan(problem, rng=np.random.default_rng(seed))
     if decision.assignment is None:
         return Plan(planner=planner, status=decision.status, notes=decision.notes)
     status, notes = decision.status, [*_later_work(problem.network), *decision.notes]
-    distance = plane_distance(planes(problem, decision.assignment).all, problem.normalised_lower)
-    if status is PlanStatus.PLACED and distance.min() < 0:
+    distance = least_distance(planes(problem, decision.assignment), problem.normalised_lower)
+    if status is PlanStatus.PLACED and distance < -ROUNDING:
         status = PlanStatus.INFEASIBLE
         notes.append("a node or link is overloaded at the streams' minimum rates")
     worth = None
     if measured:
         worth = measure_assignment(problem, decision.assignment, seed=seed, moved_from=problem.current)
+        if worth.max_load is not None and worth.max_load > 1 + ROUNDING:
+            notes.append(f"at the stated rates a node is overloaded: load {worth.max_load:.3g}")
     return Plan(
         planner=planner,
         status=status,
@@ -249,12 +263,21 @@ def _later_work(network: Network) -> tuple[str, ...]:
 
 
 def _cluster(cluster: Cluster | int) -> Cluster:
-    return Cluster.equal(cluster) if isinstance(cluster, int) else cluster
+    if isinstance(cluster, Cluster):
+        return cluster
+    if not isinstance(cluster, int) or isinstance(cluster, bool) or not 1 <= cluster <= MOST_NODES:
+        rule = f"must be a Cluster or a number of nodes from 1 to {MOST_NODES}"
+        raise input_error(rule, key="cluster", value=repr(cluster))
+    return Cluster.equal(cluster)
+
+
+def _by_name(placement: Placement | Plan) -> Placement:
+    return placement.placement if isinstance(placement, Plan) else placement
 
 
 def _assignment(problem: PlanningProblem, placement: Placement | Plan) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Node of each operator, after checking that the placement names them all and nothing else."""
-    by_name = placement.placement if isinstance(placement, Plan) else placement
+    by_name = _by_name(placement)
     operators, nodes = problem.physical.names, problem.cluster.names
     known_operators, known_nodes = set(operators), set(nodes)
     problems = [

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from levelwind.load import Problem
+from levelwind.loads import Problem
 from levelwind.model import PlanStatus
 from levelwind.placement import Decision, planner_names
 from levelwind.testing import CHECK_NAMES, PlannerCheckError, check_planner

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from levelwind.load import Problem
-from levelwind.load.arrays import Ints
+from levelwind.loads import Problem
+from levelwind.loads.arrays import Ints
 
 TOLERANCE = 1e-9
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from levelwind.bench.literal_rod import literal_rod
 from levelwind.frontend.generate import random_trees
-from levelwind.load import feasible_volume, make_problem, planes
+from levelwind.loads import make_problem, planes, volume_of_planes
 from levelwind.model import Cluster
 from levelwind.placement import make_planner
 
@@ -62,7 +62,7 @@ def plan_once(
         "before_mb": before,
     }
     if measured:
-        answer["ratio"] = feasible_volume(planes(problem, assignment).all, problem.normalised_lower).ratio
+        answer["ratio"] = volume_of_planes(planes(problem, assignment), problem.normalised_lower).ratio
     return answer
 
 

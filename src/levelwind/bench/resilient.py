@@ -16,8 +16,8 @@ import numpy as np
 
 from levelwind.bench.result import Figure, Result, Settings, spread_of
 from levelwind.frontend.generate import random_trees
-from levelwind.load import Problem, feasible_volume, make_problem, planes
-from levelwind.load.arrays import Ints
+from levelwind.loads import Problem, make_problem, planes, volume_of_planes
+from levelwind.loads.arrays import Ints
 from levelwind.model import Cluster
 from levelwind.placement import make_planner
 
@@ -101,7 +101,7 @@ def _planned(problem: Problem, planner: str, budget: float) -> tuple[Ints, float
 
 
 def _ratio(problem: Problem, assignment: Ints) -> float:
-    found = feasible_volume(planes(problem, assignment).all, problem.normalised_lower, seed=RAYS_SEED)
+    found = volume_of_planes(planes(problem, assignment), problem.normalised_lower, seed=RAYS_SEED)
     return found.ratio
 
 

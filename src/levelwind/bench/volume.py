@@ -18,9 +18,9 @@ import numpy as np
 
 from levelwind.bench.result import Result, Settings, compared
 from levelwind.frontend.generate import random_trees
-from levelwind.load import feasible_volume, make_problem, planes
-from levelwind.load.arrays import Floats
-from levelwind.load.feasible import SHIFTS
+from levelwind.loads import feasible_volume, make_problem, planes
+from levelwind.loads.arrays import Floats
+from levelwind.loads.feasible import SHIFTS
 from levelwind.model import Cluster
 from levelwind.placement import make_planner
 

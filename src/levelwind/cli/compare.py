@@ -109,7 +109,7 @@ def _asked(text: str) -> list[str]:
 
 def _able(network: Network, cluster: Cluster) -> list[str]:
     """All planners that can work with what the network states; the others are told with the reason."""
-    from levelwind.load.problem import make_problem
+    from levelwind.loads.problem import make_problem
     from levelwind.placement import check_needs, make_planner
 
     problem = make_problem(network, cluster)

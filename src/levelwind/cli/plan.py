@@ -100,7 +100,7 @@ def plan_text(made: Plan, network: Network, cluster: Cluster) -> RenderableType:
 
 def node_table(made: Plan, network: Network, cluster: Cluster) -> Table:
     """The nodes with their load at the stated rates (if all are stated) and their operators."""
-    from levelwind.load.problem import make_problem
+    from levelwind.loads.problem import make_problem
     from levelwind.placement import node_loads
 
     problem = make_problem(network, cluster)

@@ -78,9 +78,20 @@ class _Table:
 
     def _rows(self) -> dict[str, tuple[int, list[str]]]:
         """Line and cells by node."""
-        if self.labelled:
-            return {cells[0]: (line, cells[1:]) for line, cells in self.body}
-        return dict(zip(self.names, self.body, strict=False))
+        if not self.labelled:
+            for line, _ in self.body[len(self.names) :]:
+                self._note("there must be as many rows as nodes in the header", line, "one more row")
+            rows = dict(zip(self.names, self.body, strict=False))
+        else:
+            rows = {}
+            for line, cells in self.body:
+                if cells[0] in rows:
+                    self._note("a node must have only one row", line, cells[0])
+                rows[cells[0]] = (line, cells[1:])
+        for line, cells in rows.values():
+            if len(cells) > len(self.names):
+                self._note("there must be as many cells as nodes in the header", line, f"{len(cells)} cells")
+        return rows
 
     def _cell(self, cells: list[str], index: int, line: int, source: str, to: str) -> float:
         text = cells[index] if index < len(cells) else ""

@@ -53,9 +53,12 @@ def _table(file: str, _changed_ns: int) -> tuple[tuple[str, ...] | None, tuple[t
     """Header (None if the first row is numbers) and rows with their lines; ten streams may share one file."""
     lines = csv.reader(read_text(file, what="the CSV file").splitlines())
     try:
-        rows = [(lines.line_num, row) for row in lines if any(cell.strip() for cell in row)]
+        rows = [(lines.line_num, row) for row in lines]
     except csv.Error as error:
         raise InputError([Problem(rule=f"must be CSV: {error}", file=file, line=lines.line_num)]) from None
+    # Blank lines may end a file; between samples one would shift every second after it.
+    while rows and not any(cell.strip() for cell in rows[-1][1]):
+        rows.pop()
     if rows and not all(_is_number(cell) for cell in rows[0][1] if cell.strip()):
         return tuple(cell.strip() for cell in rows[0][1]), tuple(rows[1:])
     return None, tuple(rows)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from levelwind.errors import InputError, Problem
 from levelwind.model.frozen import frozen_mapping
 from levelwind.model.operator import Operator
-from levelwind.model.stream import ErrorPolicy, Output, Query, Stream
+from levelwind.model.stream import ErrorPolicy, Output, Port, Query, Stream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +33,10 @@ class Network:
         for name in ("streams", "operators", "outputs", "queries"):
             object.__setattr__(self, name, frozen_mapping(getattr(self, name)))
         problems = [
-            Problem(rule="reads something that does not exist", key=operator.name, value=str(port))
-            for operator in self.operators.values()
+            Problem(rule="must read a stream, an operator or a route that exists", key=name, value=str(port))
+            for name, operator in self.operators.items()
             for port in operator.inputs
-            if port.source not in self.streams and port.source not in self.operators
+            if not self._has(port)
         ]
         if problems:
             raise InputError(problems)
@@ -44,6 +44,12 @@ class Network:
         if cycle:
             raise InputError([Problem(rule="operators feed each other in a circle", value=" → ".join(cycle))])
         object.__setattr__(self, "order", order)
+
+    def _has(self, port: Port) -> bool:
+        operator = self.operators.get(port.source)
+        if operator is not None:
+            return port.route in operator.routes
+        return port.source in self.streams and port.route is None
 
 
 def topological_order(operators: Mapping[str, Operator]) -> tuple[tuple[str, ...], tuple[str, ...]]:

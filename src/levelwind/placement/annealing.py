@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from levelwind.load.arrays import Ints
+from levelwind.loads.arrays import Ints
 from levelwind.placement.rays import OVERHEAD, Rays, add, compiled, fill, shift_streams, volume_of
 
 # Rounding adds up in single precision: after so many accepted changes the table is worked out afresh.

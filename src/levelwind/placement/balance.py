@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from levelwind.load.arrays import Floats, Ints, sum_by
+from levelwind.loads.arrays import Floats, Ints, sum_by
 from levelwind.placement.units import Units
 
 

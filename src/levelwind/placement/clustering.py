@@ -9,9 +9,9 @@ from itertools import product
 
 import numpy as np
 
-from levelwind.load.arrays import Floats, Ints
-from levelwind.load.planes import bandwidth_is_abundant
-from levelwind.load.problem import Problem
+from levelwind.loads.arrays import Floats, Ints
+from levelwind.loads.planes import bandwidth_is_abundant
+from levelwind.loads.problem import Problem
 from levelwind.placement.units import Units
 
 OFF = float("inf")

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from levelwind.load.arrays import Floats, Ints, sum_by
-from levelwind.load.problem import Problem
+from levelwind.loads.arrays import Floats, Ints, sum_by
+from levelwind.loads.problem import Problem
 from levelwind.model import PlanStatus
 from levelwind.placement.protocol import Decision, infeasible
 from levelwind.placement.units import Units, make_units

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from levelwind.load.arrays import Floats, Ints
+from levelwind.loads.arrays import Floats, Ints
 from levelwind.placement.units import Units
 
 # Equal operators meet the ideal plane exactly, so rounding must not push them over it.
@@ -60,6 +60,7 @@ def place_greedily(
     fixed = units.fixed.tolist()
     added_at_lower = (units.weight @ problem.normalised_lower).tolist()
     bounded = problem.lower.any()
+    stated, standing = units.stated_load.tolist(), np.zeros(len(factor))
     everywhere = np.arange(len(factor))
 
     nodes = [-1] * units.count
@@ -89,6 +90,8 @@ def place_greedily(
             why = CLASS_ONE if len(candidates) else CLASS_TWO
             if not len(touched):
                 candidates, why = everywhere, WITHOUT_LOAD
+                if stated[unit] > 0:  # a load series of its own: all it asks for is an even share
+                    candidates = ((standing + stated[unit]) / problem.cpu).argmin(keepdims=True)
             pick = "plane" if why == CLASS_TWO else class_one
             if why == CLASS_TWO:
                 candidates = everywhere
@@ -108,6 +111,7 @@ def place_greedily(
         weights[at, chosen] = after[..., chosen]
         norm2[chosen] += change[chosen]
         at_lower[chosen] += factor[chosen] * added_at_lower[unit]
+        standing[chosen] += stated[unit]
         if worst[chosen] > limit:
             open_to_class_one[chosen] = False
     return Greedy(nodes=np.array(nodes, dtype=np.int64), rule=np.array(rule, dtype=np.int64))

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from levelwind.load.arrays import Floats, sum_by
-from levelwind.load.problem import Problem
+from levelwind.loads.arrays import Floats, sum_by
+from levelwind.loads.problem import Problem
 from levelwind.model import PlanStatus
 from levelwind.placement.balance import heaviest_first, place_by_load
 from levelwind.placement.protocol import Decision, infeasible
@@ -47,7 +47,7 @@ class MaxRatePlanner:
 
     def plan(self, problem: Problem, *, rng: np.random.Generator) -> Decision:
         """Balance the largest load."""
-        peak = problem.operator_load @ problem.variable_rates.max(axis=1, initial=0.0)
+        peak = problem.operator_load @ problem.variable_rates.max(axis=1, initial=0.0) + problem.stated_peak
         return _balanced(problem, peak, "largest")
 
 

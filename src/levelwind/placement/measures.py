@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from levelwind.load.arrays import Floats, Ints, sum_by
-from levelwind.load.feasible import feasible_volume
-from levelwind.load.planes import copies, plane_distance, planes
-from levelwind.load.problem import Problem
+from levelwind.loads.arrays import Floats, Ints, sum_by
+from levelwind.loads.planes import copies, least_distance, planes, volume_of_planes
+from levelwind.loads.problem import Problem
 from levelwind.model import Measures
 
 
@@ -28,10 +27,10 @@ def measure(problem: Problem, assignment: Ints, *, seed: int = 0, moved_from: In
     notes: list[str] = []
     all_planes = planes(problem, assignment)
     lower = problem.normalised_lower
-    volume = feasible_volume(all_planes.all, lower, seed=seed)
+    volume = volume_of_planes(all_planes, lower, seed=seed)
     if not problem.variables:
         notes.append("feasible_ratio: no operator has a load that follows a stream")
-    distance = plane_distance(all_planes.all, lower)
+    distance = least_distance(all_planes, lower)
     heaviest = all_planes.cpu.max(initial=0.0)
     load = _loads(problem, assignment, notes)
     spread = _series_measures(problem, assignment, notes)
@@ -42,7 +41,7 @@ def measure(problem: Problem, assignment: Ints, *, seed: int = 0, moved_from: In
     return Measures(
         feasible_ratio=volume.ratio,
         feasible_error=volume.error,
-        min_plane_distance=float(distance.min()) if np.isfinite(distance).any() else None,
+        min_plane_distance=distance if np.isfinite(distance) else None,
         min_axis_distance=float(1.0 / heaviest) if heaviest > 0 else None,
         max_load=None if load is None else float(load.max()),
         load_spread=None if load is None else float(load.max() - load.min()),
@@ -62,8 +61,7 @@ def node_loads(problem: Problem, assignment: Ints) -> Floats:
     load = sum_by(assignment, problem.mean_load, len(problem.cpu))
     stream, sender, receiver = copies(problem, assignment)
     if len(stream):
-        carried = problem.carried
-        half = (carried.rate @ problem.variable_rates.mean(axis=1) * carried.transfer_s / 2)[stream]
+        half = (problem.carried_samples.mean(axis=1) * problem.carried.transfer_s / 2)[stream]
         load += sum_by(sender, half, len(load)) + sum_by(receiver, half, len(load))
     return load / problem.cpu
 
@@ -89,17 +87,32 @@ def _loads(problem: Problem, assignment: Ints, notes: list[str]) -> Floats | Non
 def _series_measures(
     problem: Problem, assignment: Ints, notes: list[str]
 ) -> tuple[float | None, float | None, float | None]:
-    if problem.rates.missing or problem.load_series is None:
-        notes.append("load_std, load_correlation: no rate or load series is stated")
+    if problem.rates.missing:
+        notes.append("load_std, load_correlation: no rate stated for " + ", ".join(problem.rates.missing))
+        return None, None, None
+    if problem.load_series is None:
+        notes.append("load_std, load_correlation: all stated rates are constant")
         return None, None, None
     cpu = problem.cpu
-    series = sum_by(assignment, problem.load_series, len(cpu))
+    series = _node_series(problem, problem.load_series, assignment)
     std = float((series / cpu[:, None]).std(axis=1).mean())
-    bound = float(problem.load_series.sum(axis=0).std() / cpu.sum())
+    bound = float(series.sum(axis=0).std() / cpu.sum())
     if len(cpu) == 1:
         notes.append("load_correlation: there is only one node")
         return std, bound, None
     return std, bound, mean_correlation(series)
+
+
+def _node_series(problem: Problem, load_series: Floats, assignment: Ints) -> Floats:
+    """Load of each node over time, the cost of sending included."""
+    count, samples = len(problem.cpu), load_series.shape[1]
+    series = sum_by(assignment, load_series, count)
+    stream, sender, receiver = copies(problem, assignment)
+    if len(stream):
+        cost = problem.carried_samples * (problem.carried.transfer_s / 2)[:, None]
+        half = np.broadcast_to(cost, (len(cost), samples))[stream]
+        series += sum_by(sender, half, count) + sum_by(receiver, half, count)
+    return series
 
 
 def mean_correlation(series: Floats) -> float:
@@ -121,6 +134,7 @@ def _network_measures(
         notes.append("network_usage, delay: the cluster states no latency")
         return None, None
     latency = np.array(problem.cluster.latency_ms)
+    np.fill_diagonal(latency, 0.0)  # rows that stay on a node do not travel
     delay = _delay(problem, assignment, latency)
     if problem.rates.missing:
         notes.append("network_usage: no rate stated for " + ", ".join(problem.rates.missing))
@@ -141,8 +155,13 @@ def _network_measures(
         places = (network.outputs[name].node for name in stream.outputs)
         targets = {int(assignment[reader]) for reader in stream.consumers}
         targets |= {index[place] for place in places if place is not None}
-        usage += sum(rate * (size or 1.0) * latency[home, target] / 1000.0 for target in targets)
-    return usage, delay
+        weight = 1.0 if size is None else size
+        usage += sum(rate * weight * latency[home, target] / 1000.0 for target in targets - {home})
+    if np.isnan(usage):
+        unknown = [name for name, stream in network.streams.items() if stream.rate is None]
+        notes.append("network_usage: no rate stated for " + ", ".join(unknown))
+        return None, delay
+    return float(usage), delay
 
 
 def _delay(problem: Problem, assignment: Ints, latency: Floats) -> float | None:

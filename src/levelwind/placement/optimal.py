@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from levelwind.load.arrays import Ints
-from levelwind.load.problem import Problem
+from levelwind.loads.arrays import Ints
+from levelwind.loads.problem import Problem
 from levelwind.model import PlanStatus
 from levelwind.placement.greedy import place_greedily, sequence
 from levelwind.placement.protocol import Decision, infeasible, option
 from levelwind.placement.rays import OVERHEAD, Rays, add, compiled, fill, make_rays, volume_of
-from levelwind.placement.rod import volume
+from levelwind.placement.rod import RodPlanner, volume
 from levelwind.placement.units import Units, make_units
 
 RAYS = 1024
@@ -44,6 +44,8 @@ class OptimalPlanner:
         if units.conflicts:
             return infeasible(*units.conflicts)
         count = plans_to_try(units)
+        if not problem.variables:
+            return RodPlanner().plan(problem, rng=rng)
         if count > self.limit:
             note = f"there are about {count:.2g} plans, more than {self.limit:,}: use resilient"
             return Decision(status=PlanStatus.REFUSED, notes=(note,))

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from levelwind.errors import input_error
-from levelwind.load.arrays import Ints
-from levelwind.load.problem import Problem
+from levelwind.loads.arrays import Ints
+from levelwind.loads.problem import Problem
 from levelwind.model import PlanStatus
 
 
@@ -63,15 +63,13 @@ def check_needs(planner: Planner, problem: Problem) -> None:
     """Refuse a planner that decides by rates or series when the network states none (an input error)."""
     missing = list(problem.rates.missing)
     if planner.needs == "series" and not missing and problem.load_series is None:
-        missing = [name for name in problem.network.streams if name in problem.variables]
-        if missing or not problem.variables:
-            rule = "this planner needs rates that vary over time"
-            raise input_error(
-                rule,
-                key=f"planner {planner.name}",
-                value="constant rates of " + ", ".join(missing) if missing else "no series",
-                hint="give `rate` as a list or a CSV file, one sample a second",
-            )
+        rule = "this planner needs rates that vary over time"
+        raise input_error(
+            rule,
+            key=f"planner {planner.name}",
+            value="constant rates of " + (", ".join(problem.network.streams) or "no stream"),
+            hint="give `rate` as a list or a CSV file, one sample a second",
+        )
     if planner.needs in ("rates", "series") and missing:
         rule = "this planner needs the streams' rates"
         raise input_error(

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from levelwind.load.problem import Problem
+from levelwind.loads.problem import Problem
 from levelwind.model import PlanStatus
 from levelwind.placement.protocol import Decision, infeasible
 from levelwind.placement.units import make_units

@@ -14,8 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from levelwind.load.arrays import Ints
-from levelwind.load.directions import directions
+from levelwind.loads.arrays import Ints
+from levelwind.loads.directions import directions
 from levelwind.placement.units import Units
 
 Table = NDArray[np.float32]
@@ -59,6 +59,8 @@ def make_rays(units: Units, *, points: int, seed: int) -> Rays:
     along = np.concatenate([directions(len(problem.variables), points, 1, seed)[0], lower[None, :]])
     carried = problem.carried
     rate = carried.rate / problem.total_load
+    flow = rate @ along.T
+    flow[:, -1] += carried.floor / problem.cpu.sum()
     starts, readers = _readers(units)
     incident_start, incident = _incident(units, starts, readers)
     nodes = len(problem.cpu)
@@ -70,15 +72,24 @@ def make_rays(units: Units, *, points: int, seed: int) -> Rays:
         ideal=np.float32(1.0 - lower.sum()),
         power=len(problem.variables),
         planes=2 * nodes + 1 if len(rate) else nodes,
-        stream=(rate @ along.T).astype(np.float32).reshape(len(rate), points + 1),
+        stream=flow.astype(np.float32).reshape(len(rate), points + 1),
         transfer=(carried.transfer_s / 2).astype(np.float32),
         size=carried.bytes.astype(np.float32),
-        home=np.where(carried.producer >= 0, units.of[carried.producer], -1 - carried.entry),
+        home=_homes(units),
         reader_start=starts,
         reader=readers,
         incident_start=incident_start,
         incident=incident,
     )
+
+
+def _homes(units: Units) -> Ints:
+    """Producing unit of each carried stream, or −1 − node where it enters."""
+    carried = units.problem.carried
+    homes = -1 - carried.entry
+    inside = carried.producer >= 0
+    homes[inside] = units.of[carried.producer[inside]]
+    return homes
 
 
 def _readers(units: Units) -> tuple[Ints, Ints]:

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from levelwind.load.arrays import Ints
-from levelwind.load.problem import Problem
+from levelwind.loads.arrays import Ints
+from levelwind.loads.problem import Problem
 from levelwind.model import PlanStatus
 from levelwind.placement.annealing import anneal, value_on
 from levelwind.placement.optimal import best_plan, plans_to_try

@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from levelwind.load.arrays import Ints
-from levelwind.load.directions import directions
-from levelwind.load.feasible import feasible_volume, reach_power
-from levelwind.load.planes import plane_distance, planes
-from levelwind.load.problem import Problem
+from levelwind.loads.arrays import Ints
+from levelwind.loads.directions import directions
+from levelwind.loads.feasible import reach_power
+from levelwind.loads.planes import least_distance, planes, volume_of_planes
+from levelwind.loads.problem import Problem
 from levelwind.model import PlanStatus
 from levelwind.placement import greedy
 from levelwind.placement.clustering import clusterings
@@ -79,7 +79,7 @@ class RodPlanner:
             other = self._place(units, "plane", seed)
             if (other.nodes != plain.nodes).any():
                 yield Candidate(units=units, greedy=other, clustering="none")
-        if self.cluster == "off" or not len(units.problem.carried.producer):
+        if self.cluster == "off" or not units.problem.variables or not len(units.problem.carried.producer):
             return
         # ROD's pass does not see what sending costs: beside it, one that does, on units and on clusterings.
         yield from _counting_sending(units, "none", shuffles=UNITS_SHUFFLED // max(1, units.count))
@@ -97,7 +97,7 @@ class RodPlanner:
             return candidates[0]
         if self.cluster == "plane":
             lower = problem.normalised_lower
-            distances = [plane_distance(planes(problem, c.assignment).all, lower).min() for c in candidates]
+            distances = [least_distance(planes(problem, c.assignment), lower) for c in candidates]
             return candidates[int(np.argmax(distances))]
         # A rough ranking on few rays, then a close look at the first few and the plain plan.
         rough = [rough_volume(problem, c.assignment) for c in candidates]
@@ -144,13 +144,14 @@ def _counting_sending(units: Units, clustering: str, shuffles: int = 0) -> Itera
 
 def volume(problem: Problem, assignment: Ints) -> float:
     """Feasible set of a placement, as a share of the ideal set."""
-    return feasible_volume(planes(problem, assignment).all, problem.normalised_lower).ratio
+    return volume_of_planes(planes(problem, assignment), problem.normalised_lower).ratio
 
 
 def rough_volume(problem: Problem, assignment: Ints) -> float:
     """As `volume`, on 1,024 rays that are the same for every placement: good enough to rank plans."""
-    weights, lower = planes(problem, assignment).all, problem.normalised_lower
-    slack, ideal = 1.0 - weights @ lower, 1.0 - lower.sum()
+    found, lower = planes(problem, assignment), problem.normalised_lower
+    weights, ideal = found.all, 1.0 - lower.sum()
+    slack = 1.0 - found.constant - weights @ lower
     if ideal <= 0 or (slack <= 0).any():
         return float(slack.min(initial=0.0))
     rays = directions(weights.shape[1], 1024, 1, 1)[0]

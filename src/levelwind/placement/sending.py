@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from levelwind.load.arrays import Ints
+from levelwind.loads.arrays import Ints
 from levelwind.placement.greedy import sequence
 from levelwind.placement.rays import Rays, add, compiled, make_rays, shift_streams, volume_of
 from levelwind.placement.units import Units

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from levelwind.load.arrays import Floats, Ints, sum_by
-from levelwind.load.problem import Problem
+from levelwind.loads.arrays import Floats, Ints, sum_by
+from levelwind.loads.problem import Problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +43,11 @@ class Units:
     def mean_load(self) -> Floats:
         """Mean load of each unit at the stated rates."""
         return sum_by(self.of, self.problem.mean_load, self.count)
+
+    @cached_property
+    def stated_load(self) -> Floats:
+        """Mean of the load that each unit states outright as a series."""
+        return sum_by(self.of, self.problem.stated_load, self.count)
 
     @cached_property
     def members(self) -> list[list[int]]:

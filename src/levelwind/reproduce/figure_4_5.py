@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from levelwind.load.arrays import Floats
+from levelwind.loads.arrays import Floats
 from levelwind.reproduce import matrices
 from levelwind.reproduce.heuristics import draw_cloud, judged
 from levelwind.reproduce.outcome import Outcome, Result

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from levelwind.load.arrays import Floats
+from levelwind.loads.arrays import Floats
 from levelwind.reproduce import resilience, style
 from levelwind.reproduce.outcome import Check, Item, Outcome, Result, judge
 from levelwind.reproduce.resilience import RIVALS

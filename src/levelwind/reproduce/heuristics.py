@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from levelwind.load.arrays import Floats
+from levelwind.loads.arrays import Floats
 from levelwind.reproduce import style
 from levelwind.reproduce.matrices import TOLERANCE, columns, envelopes
 from levelwind.reproduce.outcome import Check, Outcome, Result, judge

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from levelwind.frontend.generate import random_trees
-from levelwind.load import make_problem
-from levelwind.load.arrays import Floats
+from levelwind.loads import make_problem
+from levelwind.loads.arrays import Floats
 from levelwind.reproduce import style
 from levelwind.reproduce.outcome import Item, Result
 from levelwind.reproduce.statistics import Estimate, ratio_of_totals

@@ -7,8 +7,8 @@ from math import gamma, pi
 
 import numpy as np
 
-from levelwind.load import feasible_volume, plane_distance
-from levelwind.load.arrays import Floats
+from levelwind.loads import feasible_volume, plane_distance
+from levelwind.loads.arrays import Floats
 from levelwind.reproduce.outcome import Item, Result
 from levelwind.reproduce.worlds import cell_seed
 

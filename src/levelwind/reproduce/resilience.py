@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from levelwind.frontend.generate import random_trees
-from levelwind.load import make_problem
+from levelwind.loads import make_problem
 from levelwind.reproduce.outcome import Item, Result
 from levelwind.reproduce.worlds import (
     NODES,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from levelwind.frontend.generate import random_trees
-from levelwind.load import Problem, make_problem
+from levelwind.loads import Problem, make_problem
 from levelwind.model import Cluster, Network, Node
 from levelwind.reproduce import style
 from levelwind.reproduce.outcome import Item, Result

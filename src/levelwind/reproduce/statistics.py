@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from levelwind.load.arrays import Floats
+from levelwind.loads.arrays import Floats
 
 # Two-sided 95% quantile of the normal distribution: the samples here are tens to hundreds of graphs.
 Z95 = 1.96

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from levelwind.load import Problem, feasible_volume, make_problem, planes
-from levelwind.load.arrays import Floats, Ints
+from levelwind.loads import Problem, make_problem, planes, volume_of_planes
+from levelwind.loads.arrays import Floats, Ints
 from levelwind.model import Cluster, Network
 from levelwind.placement import check_needs, make_planner
 
@@ -67,7 +67,7 @@ def planned(
 
 def feasible_ratio(problem: Problem, assignment: Ints) -> float:
     """The measure of that name, without the others: they cost time and are not asked for."""
-    return feasible_volume(planes(problem, assignment).all, problem.normalised_lower).ratio
+    return volume_of_planes(planes(problem, assignment), problem.normalised_lower).ratio
 
 
 def ratio_of(problem: Problem, planner: str, *, seed: int = 0, **options: Any) -> float:

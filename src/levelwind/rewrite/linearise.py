@@ -33,6 +33,7 @@ class Linearised:
         Load of each operator in ``variables``, CPU seconds per second.
     carried_rates
         Rate in ``variables`` of every stream that is costly to send (it states bytes or a transfer cost).
+        What it owes to variables without load is left out: those are not part of the space.
     candidates
         Every nonlinear quantity, in topological order, by the output it is the rate of.
     rates

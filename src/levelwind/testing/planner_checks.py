@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from levelwind import planning
-from levelwind.load import Problem, make_problem
+from levelwind.loads import Problem, make_problem
 from levelwind.model import (
     Cluster,
     Model,

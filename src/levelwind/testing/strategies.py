@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from levelwind.load import Problem, make_problem
+from levelwind.loads import Problem, make_problem
 from levelwind.model import (
     Cluster,
     Filter,

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from levelwind.load.arrays import Floats
+from levelwind.loads.arrays import Floats
 
 # Multipliers found by search over 2,000 candidates: smallest worst-case error (P2, weights 1/(j+1)²).
 MULTIPLIER = {256: 201, 1024: 469, 4096: 3883, 16384: 3523, 65536: 57305}

@@ -59,7 +59,8 @@ def stated_rates(network: Network, linear: Linearised, override: Mapping[str, fl
             values[candidate] = np.sum(rows_in, axis=0) * operator.selectivity_of(key[1])
     needed = {member for members in linear.introduced.values() for member in members} | set(linear.variables)
     unknown = any(np.isnan(values[name]).any() for name in needed if name in values)
-    missing = tuple(name for name, rate in stated.items() if rate is None and unknown)
+    read = {port.source for operator in network.operators.values() for port in operator.inputs}
+    missing = tuple(name for name, rate in stated.items() if rate is None and unknown and name in read)
     return Rates(values=values, samples=samples, missing=missing)
 
 

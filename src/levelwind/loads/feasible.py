@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from levelwind.load.arrays import Floats
-from levelwind.load.directions import directions
+from levelwind.loads.arrays import Floats
+from levelwind.loads.directions import directions
 
 EXACT_UP_TO = 3
 SHIFTS = 16
@@ -26,9 +26,14 @@ class Volume:
 
 
 def feasible_volume(
-    weights: Floats, lower: Floats, *, seed: int = 0, relative_error: float = RELATIVE_ERROR
+    weights: Floats,
+    lower: Floats,
+    *,
+    constant: Floats | float = 0.0,
+    seed: int = 0,
+    relative_error: float = RELATIVE_ERROR,
 ) -> Volume:
-    """Size of {x ≥ lower : weights·x ≤ 1} as a share of the ideal set {x ≥ lower : Σx ≤ 1}.
+    """Size of {x ≥ lower : weights·x + constant ≤ 1} as a share of the ideal set {x ≥ lower : Σx ≤ 1}.
 
     Exact for up to three variables. Above that the set is integrated along rays from the lower bound
     point: with directions u uniform on the simplex the ratio is the mean of (reach along u / ideal reach)^d,
@@ -48,9 +53,9 @@ def feasible_volume(
     0.5
     """
     d = weights.shape[1]
-    slack, ideal = 1.0 - weights @ lower, 1.0 - lower.sum()
+    slack, ideal = 1.0 - constant - weights @ lower, 1.0 - lower.sum()
     if d == 0:
-        return Volume(ratio=1.0, error=0.0)
+        return Volume(ratio=float((slack >= 0).all()), error=0.0)
     if ideal <= 0 or (slack <= 0).any():
         return Volume(ratio=0.0, error=0.0)
     # Seen from the lower bound, in units of the ideal reach, plane i is (w_i·ideal / slack_i)·y = 1.
@@ -91,17 +96,18 @@ def _cone(seen: Floats, i: int, corners: Floats) -> float:
     start from all of it and cut, worst offender first, by every plane that is nearer at some corner.
     """
     own = seen[i]
-    # The first of equal planes takes the whole cone.
-    if (seen[:i] == own).all(axis=1).any():
-        return 0.0
-    while len(corners):
+    while len(corners) >= seen.shape[1]:
         values = seen @ corners.T
         excess = values - values[i]
+        rounding = 1e-13 * values[i].max()
         worst = int(np.argmax(excess.max(axis=1)))
-        if excess[worst].max() <= 1e-13 * values[i].max():
+        if excess[worst].max() <= rounding:
+            # Planes that are equal here but for rounding have one cone, and the first of them takes it.
+            if (np.abs(excess[:i]) <= rounding).all(axis=1).any():
+                return 0.0
             break
         corners = _cut(corners, -excess[worst])
-    if len(corners) < seen.shape[1]:
+    else:
         return 0.0
     points = corners / (corners @ own)[:, None]
     if seen.shape[1] == 2:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,10 +10,10 @@ import numpy as np
 
 from levelwind.errors import InputError, did_you_mean
 from levelwind.errors import Problem as InputProblem
-from levelwind.load.arrays import Floats, Ints, shared
-from levelwind.load.rates import Rates, stated_rates, value_of
+from levelwind.loads.arrays import Floats, Ints, shared
+from levelwind.loads.rates import Rates, stated_rates, value_of
 from levelwind.model import Cluster, Model, Network
-from levelwind.rewrite import Linearised, PhysicalNetwork, linearise, split
+from levelwind.rewrite import Linearised, PhysicalNetwork, PhysicalStream, linearise, split
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +24,9 @@ class Carried:
     ----------
     rate
         Rows per second as coefficients of the variables, one row per stream.
+    floor
+        Rows per second that come at the least from streams without load, which are no variables: such a
+        stream counts with its ``min_rate``.
     transfer_s
         CPU seconds per row sent, both ends together.
     bytes
@@ -39,6 +42,7 @@ class Carried:
     """
 
     rate: Floats
+    floor: Floats
     transfer_s: Floats
     bytes: Floats
     producer: Ints
@@ -140,6 +144,34 @@ class Problem:
         return series
 
     @cached_property
+    def stated_load(self) -> Floats:
+        """Mean of the load series that operators state outright, 0 for all others."""
+        return self._of_stated_series(lambda series: sum(series) / len(series))
+
+    @cached_property
+    def stated_peak(self) -> Floats:
+        """Largest sample of the load series that operators state outright, 0 for all others."""
+        return self._of_stated_series(max)
+
+    def _of_stated_series(self, figure: Callable[[Sequence[float]], float]) -> Floats:
+        load = np.zeros(len(self.physical.operators))
+        for j, operator in enumerate(self.physical.operators):
+            spec = operator.logical.spec
+            if isinstance(spec, Model) and spec.series:
+                load[j] = figure(spec.series) * operator.share
+        return load
+
+    @cached_property
+    def carried_samples(self) -> Floats:
+        """Rows per second of each carried stream over time, from the stated rates; NaN where unknown."""
+        rows = [
+            self.rates.of(self.linear.rates[stream.source, stream.route]) * stream.share
+            for stream in self.physical.streams
+            if is_carried(self, stream)
+        ]
+        return np.array(rows).reshape(len(rows), self.rates.samples)
+
+    @cached_property
     def variable_rates(self) -> Floats:
         """Rate of each variable over time (variables × samples); NaN where unknown."""
         rows = [value_of(self.rates, self.linear, variable) for variable in self.variables]
@@ -148,18 +180,7 @@ class Problem:
     @cached_property
     def mean_load(self) -> Floats:
         """Mean load of each operator at the stated rates; NaN where a rate is missing."""
-        series = self.load_series
-        if series is not None:
-            return series.mean(axis=1)
-        stated = np.array(
-            [
-                float(np.mean(o.logical.spec.series)) * o.share
-                if isinstance(o.logical.spec, Model) and o.logical.spec.series
-                else 0.0
-                for o in self.physical.operators
-            ]
-        )
-        load: Floats = self.operator_load @ self.variable_rates.mean(axis=1) + stated
+        load: Floats = self.operator_load @ self.variable_rates.mean(axis=1) + self.stated_load
         return load
 
     def assignment(self, placement: Mapping[str, str]) -> Ints:
@@ -240,20 +261,29 @@ def _check_names(network: Network, cluster: Cluster, rates: Mapping[str, float])
             problems.append(
                 InputProblem(rule="must name a stream of the network", key="rates", value=name, hint=hint)
             )
-        elif not rate >= 0:
-            problems.append(
-                InputProblem(rule="a rate must be zero or more", key=f"rates.{name}", value=str(rate))
-            )
+        elif not (isinstance(rate, int | float) and 0 <= rate < float("inf")):
+            rule = "a rate must be a number of at least 0"
+            problems.append(InputProblem(rule=rule, key=f"rates.{name}", value=str(rate)))
     if problems:
         raise InputError(problems)
+
+
+def is_carried(problem: Problem, stream: PhysicalStream) -> bool:
+    """Whether sending the stream between nodes costs CPU, or bandwidth that is limited."""
+    origin = problem.network.operators.get(stream.source)
+    if origin is not None:
+        return origin.transfer_cost_s > 0 or (bool(origin.bytes) and problem.has_bandwidth)
+    entry = problem.network.streams[stream.source]
+    return entry.node is not None and bool(entry.bytes) and problem.has_bandwidth
 
 
 def _carried(problem: Problem) -> Carried:
     network, linear = problem.network, problem.linear
     nodes = {name: i for i, name in enumerate(problem.cluster.names)}
     column = {variable: k for k, variable in enumerate(linear.variables)}
-    limited = problem.has_bandwidth
     rate: list[Floats] = []
+    floor: list[float] = []
+    idle = {name: s.min_rate for name, s in network.streams.items() if name not in column and s.min_rate}
     transfer: list[float] = []
     size: list[float] = []
     producer: list[int] = []
@@ -261,17 +291,19 @@ def _carried(problem: Problem) -> Carried:
     readers: list[tuple[int, int]] = []
     exits: list[tuple[int, int]] = []
     for stream in problem.physical.streams:
+        if not is_carried(problem, stream):
+            continue
         origin = network.operators.get(stream.source)
         cost = origin.transfer_cost_s if origin is not None else 0.0
         row_bytes = (network.streams[stream.source].bytes if origin is None else origin.bytes) or 0.0
         gate = None if origin is not None else network.streams[stream.source].node
-        if (cost == 0.0 and (row_bytes == 0.0 or not limited)) or (origin is None and gate is None):
-            continue
         t = len(rate)
         row = np.zeros(len(column))
         for variable, coefficient in linear.carried_rates[stream.source, stream.route].items():
             row[column[variable]] = coefficient * stream.share
         rate.append(row)
+        raw = linear.rates[stream.source, stream.route]
+        floor.append(stream.share * sum(raw.get(name, 0.0) * least for name, least in idle.items()))
         transfer.append(cost)
         size.append(row_bytes)
         producer.append(-1 if stream.producer is None else stream.producer)
@@ -283,6 +315,7 @@ def _carried(problem: Problem) -> Carried:
     leaving = np.array(exits, dtype=np.int64).reshape(-1, 2)
     return Carried(
         rate=np.array(rate).reshape(len(rate), len(column)),
+        floor=np.array(floor, dtype=float),
         transfer_s=np.array(transfer, dtype=float),
         bytes=np.array(size, dtype=float),
         producer=np.array(producer, dtype=np.int64),
