@@ -190,12 +190,12 @@ def hull_ratio(weights, lower):
     return ConvexHull(corners, qhull_options="QJ Pp" if d > 4 else "Qt").volume * math.factorial(d)
 
 
-def monte_carlo_ratio(weights, lower, rng, points):
+def monte_carlo_ratio(weights, lower, rng, points, constant=0.0):
     """Hit or miss: uniform points of the ideal set; the share that every plane bears, and its std error."""
     d = weights.shape[1]
     ideal = 1.0 - lower.sum()
     x = lower + ideal * rng.dirichlet(np.ones(d + 1), points)[:, :d]
-    share = float((x @ weights.T <= 1.0).all(axis=1).mean())
+    share = float((x @ weights.T + constant <= 1.0).all(axis=1).mean())
     return share, math.sqrt(max(share * (1 - share), 1.0 / points) / points)
 
 

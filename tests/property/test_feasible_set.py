@@ -54,7 +54,7 @@ def test_up_to_three_variables_it_is_exact(case):
 
 @pytest.mark.parametrize("d", [2, 3])
 def test_planes_that_differ_by_rounding_count_once(d):
-    # DEFECT (exact volume): `_cone` drops only planes that are equal bit by bit, yet its tolerance of 1e-13
+    # Fixed (exact volume): `_cone` drops only planes that are equal bit by bit, yet its tolerance of 1e-13
     # lets two planes that differ in the last place both take the whole cone. (With a lower bound even equal
     # planes may differ in their slack's last place, which is what the test above finds.)
     rng = np.random.default_rng(3)
@@ -142,12 +142,12 @@ def test_darts_agree_with_sending_and_bandwidth(data):
         )
     )
     nodes = data.draw(strategies.placements(problem.network, problem.cluster))
-    weights = planes(problem, problem.assignment(nodes)).all
+    rows = planes(problem, problem.assignment(nodes))
     lower = problem.normalised_lower
-    found = feasible_volume(weights, lower)
+    found = feasible_volume(rows.all, lower, constant=rows.constant)
     if lower.sum() >= 1 or not problem.variables:
         return
-    share, error = monte_carlo_ratio(weights, lower, np.random.default_rng(1), 40_000)
+    share, error = monte_carlo_ratio(rows.all, lower, np.random.default_rng(1), 40_000, rows.constant)
     assert abs(found.ratio - share) <= 5 * error + 3 * found.error
 
 

@@ -150,6 +150,24 @@ def test_planes_equal_a_count_of_copies(kind, data):
 
 @SETTINGS
 @given(st.data())
+def test_planes_at_the_lower_bound_count_streams_without_load_too(data):
+    cluster = data.draw(strategies.clusters(nodes=(1, 4), bandwidth=True))
+    network = data.draw(strategies.networks(nodes=cluster.names, without={"joins", "varying"}))
+    placement = data.draw(strategies.placements(network, cluster))
+    problem = make_problem(network, cluster)
+    found = planes(problem, problem.assignment(placement))
+    least = {name: stream.min_rate for name, stream in network.streams.items()}
+    cpu, wire, shared = naive_usage(network, cluster, placement, least)
+    full = [cpu[n.name] / n.cpu for n in cluster.nodes]
+    full += [wire[n.name] / n.bandwidth_bytes_per_s for n in cluster.nodes if n.bandwidth_bytes_per_s]
+    if cluster.network_bandwidth_bytes_per_s is not None:
+        full.append(shared / cluster.network_bandwidth_bytes_per_s)
+    ours = found.all @ problem.normalised_lower + found.constant
+    np.testing.assert_allclose(ours, full, rtol=1e-9, atol=1e-12)
+
+
+@SETTINGS
+@given(st.data())
 def test_lower_bound_is_min_rate_of_streams_and_zero_of_introduced_variables(data):
     network = data.draw(strategies.networks())
     problem = make_problem(network, Cluster.equal(2))

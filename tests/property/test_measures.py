@@ -141,10 +141,11 @@ def test_distances(data):
         for v, total in zip(problem.variables, problem.total_load, strict=True)
     ]
     distances = []
-    for row in [*rows.cpu, *rows.bandwidth]:
+    for row, taken in zip([*rows.cpu, *rows.bandwidth], rows.constant, strict=True):
         norm = math.sqrt(sum(w * w for w in row))
+        assume(norm > 0 or taken <= 1)  # full before any variable counts: the distance is not a number
         if norm > 0:
-            distances.append((1 - sum(w * x for w, x in zip(row, lower, strict=True))) / norm)
+            distances.append((1 - taken - sum(w * x for w, x in zip(row, lower, strict=True))) / norm)
     assert (found.min_plane_distance is None) == (not distances)
     if distances:
         assert close(found.min_plane_distance, min(distances))

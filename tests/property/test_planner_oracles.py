@@ -11,14 +11,16 @@ from hypothesis import strategies as st
 from oracles import all_assignments, literal_rod
 
 from levelwind.frontend.generate import random_trees
-from levelwind.loads import feasible_volume, make_problem, planes
+from levelwind.loads import make_problem, planes
 from levelwind.loads.directions import directions
 from levelwind.loads.feasible import reach_power
+from levelwind.loads.planes import volume_of_planes
 from levelwind.model import Cluster, Model, Network, Node, Operator, PlanStatus, Port, Stream
 from levelwind.placement import make_planner, make_units
 from levelwind.placement.greedy import place_greedily
 from levelwind.placement.optimal import plans_to_try
 from levelwind.placement.rays import add, fill, make_rays, shift_streams, volume_of
+from levelwind.placement.resilient import ResilientPlanner
 from levelwind.testing import WORLDS, strategies, world
 from levelwind.testing.worlds import equal_chains
 
@@ -30,7 +32,7 @@ def decide(problem, planner, seed=0, **options):
 
 
 def ratio(problem, assignment):
-    return feasible_volume(planes(problem, assignment).all, problem.normalised_lower).ratio
+    return volume_of_planes(planes(problem, assignment), problem.normalised_lower).ratio
 
 
 def trees(seed, operators, *, streams=3, cpus=(1.0, 1.0, 1.0), transfer=0.0, size=None, wire=None, floor=0.0):
@@ -264,6 +266,18 @@ def test_resilient_is_never_below_rod(seed):
     assert ratio(problem, found.assignment) >= rod
     assert found.assignment.tolist() == again.assignment.tolist()
     assert found.figures == again.figures
+
+
+def test_resilient_keeps_rods_plan_if_the_search_comes_back_with_less(monkeypatch):
+    network, cluster = trees(0, 60, streams=5)
+    problem = make_problem(network, cluster)
+
+    def all_on_one_node(self, units, start, work, rng):
+        return np.zeros(units.count, dtype=np.int64), 1
+
+    monkeypatch.setattr(ResilientPlanner, "_search", all_on_one_node)
+    found = decide(problem, "resilient", budget=0.02)
+    assert ratio(problem, found.assignment) == ratio(problem, decide(problem, "rod").assignment)
 
 
 @pytest.mark.slow

@@ -79,6 +79,8 @@ def _text(found: Sizing) -> RenderableType:
     if found.nodes is None:
         return Text("no number of nodes bears these rates")
     head = "1 node bears these rates" if found.nodes == 1 else f"{found.nodes} nodes bear these rates"
+    if found.plan is not None:
+        head += f" as {found.plan.planner} places them"
     if found.margin is not None:
         head += f"; all together could grow to {number(found.margin)} times that"
     table = plain_table()

@@ -288,7 +288,7 @@ def _empty_network_with_output(subject: Subject) -> None:
 
 
 def _unequal_capacities(subject: Subject) -> None:
-    """Over several networks, a node with three times the CPU carries more load than the other."""
+    """Over several networks, a node with three times the CPU carries half as much again as the other, or more."""
     cluster = _cluster(1.0, 3.0)
     load = np.zeros(2)
     for seed in range(6):
@@ -296,7 +296,7 @@ def _unequal_capacities(subject: Subject) -> None:
         problem = make_problem(network, cluster)
         placed = problem.assignment(subject.plan(network, cluster, seed=seed).placement)
         np.add.at(load, placed, problem.mean_load / problem.mean_load.sum())
-    _demand(load[1] > load[0], f"the small node carried {load[0]:.2f}, the large one {load[1]:.2f}")
+    _demand(load[1] > 1.5 * load[0], f"the small node carried {load[0]:.2f}, the large one {load[1]:.2f}")
 
 
 _CHECKS: Mapping[str, Callable[[Subject], None]] = {

@@ -61,7 +61,7 @@ def check_no_cut(problem, assignment):
 
 
 def test_abundant_with_a_stream_that_enters_at_a_small_node():
-    # DEFECT (theorem 3): what a node sends of a stream that enters there counts at no operator.
+    # Fixed (theorem 3): what a node sends of a stream that enters there counts at no operator.
     # r rows of 1 byte enter at n1 and are read on n2. CPU of n2: r ≤ 8. Link of n1: r ≤ 2.
     network = Network(
         streams={"I": Stream(name="I", bytes=1.0, node="n1")}, operators={"a": box("a", "I", cost_s=1.0)}
@@ -76,7 +76,7 @@ def test_abundant_with_a_stream_that_enters_at_a_small_node():
 
 
 def test_abundant_with_readers_of_an_entering_stream_on_several_nodes():
-    # DEFECT (theorem 3): n1 sends three copies; each reader has three times the CPU load of one copy.
+    # Fixed (theorem 3): n1 sends three copies; each reader has three times the CPU load of one copy.
     network = Network(
         streams={"I": Stream(name="I", bytes=1.0, node="n1")},
         operators={name: box(name, "I", cost_s=1.0) for name in ("a", "b", "c")},
@@ -85,7 +85,7 @@ def test_abundant_with_readers_of_an_entering_stream_on_several_nodes():
 
 
 def test_abundant_with_outputs_on_one_node():
-    # DEFECT (theorem 3): rows that leave at n1 count where they come from, not at n1.
+    # Fixed (theorem 3): rows that leave at n1 count where they come from, not at n1.
     network = Network(
         streams={"I": Stream(name="I")},
         operators={name: box(name, "I", cost_s=1.0, bytes=1.0) for name in ("a", "b", "c")},

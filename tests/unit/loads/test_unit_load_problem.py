@@ -80,7 +80,7 @@ def test_what_stood_on_a_node_that_is_gone_must_move():
 
 
 def test_sending_what_only_a_join_reads_counts_in_max_load():
-    # DEFECT: no operator's load depends on v's output, so its rate is dropped from the variables, and with
+    # Fixed: no operator's load depends on v's output, so its rate is dropped from the variables, and with
     # it what its rows cost to send. 10 rows a second, 0.1 s each, half at either end.
     varying = box("v", "I", cost_s=0.01, varying=True, transfer_cost_s=0.1)
     join = box("j", "v", "J", spec=Join(aliases=("a", "b"), within_s=0.01), cost_s=0.0)
@@ -90,33 +90,33 @@ def test_sending_what_only_a_join_reads_counts_in_max_load():
 
 
 def test_sending_between_operators_that_cost_nothing_counts_in_max_load():
-    # DEFECT: the same with a stream: nothing that reads it has load, so sending it is free.
+    # Fixed: the same with a stream: nothing that reads it has load, so sending it is free.
     boxes = [box("a", "I", cost_s=0.0, transfer_cost_s=0.1), box("b", "a", cost_s=0.0)]
     found = planning.measure(network(*boxes, I={"rate": (10.0,)}), 2, {"a": "n1", "b": "n2"})
     assert found.max_load == pytest.approx(0.5)
 
 
 def test_only_streams_that_cause_load_are_missing():
-    # DEFECT: "names the streams that cause load and state no rate" — an unread one is named as well.
+    # Fixed: "names the streams that cause load and state no rate" — an unread one is named as well.
     net = network(box("a", "I"), I={}, unread={})
     assert make_problem(net, Cluster.equal(1)).rates.missing == ("I",)
 
 
 def test_network_usage_without_the_rate_of_a_stream_that_causes_no_load():
-    # DEFECT: I causes no load, so its rate is not missed: network_usage is NaN, not None with a note.
+    # Fixed: I causes no load, so its rate is not missed: network_usage is NaN, not None with a note.
     net = network(box("a", "I", cost_s=0.0), box("b", "J"), I={"node": "n1"}, J={"rate": (1.0,)})
     found = planning.measure(net, apart(), {"a": "n2", "b": "n2"})
     assert found.network_usage is None
 
 
 def test_rows_of_no_bytes_use_no_network():
-    # DEFECT: `bytes: 0` is taken for unstated, and counted as rows.
+    # Fixed: `bytes: 0` is taken for unstated, and counted as rows.
     net = network(box("a", "I", bytes=0.0), box("b", "a"), I={"rate": (1.0,)})
     assert planning.measure(net, apart(), {"a": "n1", "b": "n2"}).network_usage == 0.0
 
 
 def test_equal_nodes_up_to_rounding_have_one_plane():
-    # DEFECT (exact volume): 0.1 + 0.2 on one node, 0.3 on another differ by rounding, and count twice.
+    # Fixed (exact volume): 0.1 + 0.2 on one node, 0.3 on another differ by rounding, and count twice.
     boxes = [box("a", "I", cost_s=0.1), box("b", "I", cost_s=0.2), box("c", "I", cost_s=0.3)]
     boxes += [box("d", "J", cost_s=0.1), box("e", "J", cost_s=0.1), box("f", "J", cost_s=0.6)]
     net = network(*boxes, I={}, J={})
@@ -127,7 +127,7 @@ def test_equal_nodes_up_to_rounding_have_one_plane():
 
 
 def test_max_rate_sees_loads_that_are_stated_as_series():
-    # DEFECT: the peak is worked out from stream rates alone, so stated series weigh nothing: all on one node.
+    # Fixed: the peak is worked out from stream rates alone, so stated series weigh nothing: all on one node.
     boxes = [box(f"s{i}", spec=Model(series=(0.2, 0.8))) for i in range(4)]
     problem = make_problem(network(*boxes, box("a", "I"), I={"rate": (0.001,)}), Cluster.equal(2))
     found = make_planner("max_rate").plan(problem, rng=np.random.default_rng(0)).assignment

@@ -76,7 +76,7 @@ def test_a_cycle_is_named():
     "port", [Port(source="f", route="z"), Port(source="f"), Port(source="I", route="x")], ids=str
 )
 def test_a_route_that_does_not_exist(port):
-    # DEFECT: a network made in Python "is checked for what planning needs: names that exist"; a wrong
+    # Fixed: a network made in Python "is checked for what planning needs: names that exist"; a wrong
     # route passes, and planning ends with a bare KeyError.
     fork = box("f", Port(source="I"), spec=Filter(routes={"x": "true", "y": "true"}))
     with pytest.raises(InputError):
