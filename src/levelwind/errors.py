@@ -69,3 +69,16 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     if near is not None:
         return f"did you mean {near!r}?"
     return "known: " + ", ".join(names) if names else "there are none"
+
+
+def chosen_names(wanted: Iterable[str] | None, known: Iterable[str], rule: str) -> tuple[str, ...]:
+    """The wanted names without repetition, all known ones if there are none; unknown ones all at once."""
+    names, asked = tuple(known), tuple(wanted or ())
+    problems = [
+        Problem(rule=rule, key="NAME", value=name, hint=did_you_mean(name, names))
+        for name in asked
+        if name not in names
+    ]
+    if problems:
+        raise InputError(problems)
+    return tuple(dict.fromkeys(asked)) or names

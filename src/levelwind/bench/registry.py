@@ -11,7 +11,7 @@ from typing import Any
 
 from levelwind.bench.machine import machine_note
 from levelwind.bench.result import Settings
-from levelwind.errors import InputError, Problem, did_you_mean
+from levelwind.errors import chosen_names
 
 Progress = Callable[[int, int, str], None]
 BENCHMARKS = {
@@ -54,7 +54,7 @@ def run(
     progress
         Called as ``progress(done, total, what)`` before each step.
     """
-    selected = _selected(chosen)
+    selected = chosen_names(chosen, BENCHMARKS, "must be a benchmark")
     machine = machine_note()
     answers = []
     for done, name in enumerate(selected):
@@ -69,15 +69,3 @@ def run(
         answer["notes"].append(machine)
         answers.append(answer)
     return answers
-
-
-def _selected(chosen: Sequence[str]) -> tuple[str, ...]:
-    """The chosen names without repetition, all if none; unknown ones are an input error, all at once."""
-    problems = [
-        Problem(rule="names a benchmark", key="name", value=name, hint=did_you_mean(name, BENCHMARKS))
-        for name in chosen
-        if name not in BENCHMARKS
-    ]
-    if problems:
-        raise InputError(problems)
-    return tuple(dict.fromkeys(chosen)) or names()

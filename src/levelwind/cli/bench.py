@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from levelwind.cli.errors import DONE, RunFailedError
+from levelwind.cli.batch import Names, batch, list_table
+from levelwind.cli.errors import DONE
 from levelwind.cli.figures import number, plain_table
 from levelwind.cli.inputs import writable
 from levelwind.cli.options import FormatOption, Seed
-from levelwind.cli.output import answer, console, json_text, note
-from levelwind.errors import InputError, LevelwindError, Problem, did_you_mean
+from levelwind.cli.output import answer, json_text
+from levelwind.errors import chosen_names
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-Progress = Callable[[int, int, str], None]
 _MARK = {True: "✓", False: "✗", None: "-"}
 
-Names = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[NAME]...", help="Which ones; all without any. --list names them.", show_default=False
-    ),
-]
 OnlyList = Annotated[bool, typer.Option("--list", help="Only name the benchmarks.")]
 Repeat = Annotated[
     int | None,
@@ -69,44 +61,18 @@ def bench(
       levelwind bench volume --repeat 1
     """
     registry = import_module("levelwind.bench.registry")
-    names = _chosen(wanted, list(registry.names()))
+    names = chosen_names(wanted, registry.names(), "must be a benchmark")
     if only_list:
         found = [item for item in registry.describe() if item["name"] in names]
-        answer(format, lambda: found, lambda: _list_table(found))
+        answer(format, lambda: found, lambda: list_table(found))
         return DONE
     writable(out, option="--out")
-    try:
-        with _progress(len(names)) as progress:
-            results = registry.run(names, repeat=repeat, full=full, seed=seed, progress=progress)
-    except LevelwindError:
-        raise
-    except Exception as error:
-        message = f"{type(error).__name__}: {error}"
-        raise RunFailedError(message) from error
+    with batch(len(names)) as progress:
+        results = registry.run(names, repeat=repeat, full=full, seed=seed, progress=progress)
     if out is not None:
         out.write_text(json_text(results), encoding="utf-8")
     answer(format, lambda: results, lambda: _table(results), remarks=_remarks(results))
     return DONE
-
-
-def _chosen(wanted: Sequence[str] | None, known: Sequence[str]) -> list[str]:
-    problems = [
-        Problem(rule="must be a benchmark", key="NAME", value=name, hint=did_you_mean(name, known))
-        for name in wanted or ()
-        if name not in known
-    ]
-    if problems:
-        raise InputError(problems)
-    return list(dict.fromkeys(wanted)) if wanted else list(known)
-
-
-def _list_table(found: Sequence[Mapping[str, str]]) -> Table:
-    table = plain_table()
-    table.add_column("name", no_wrap=True)
-    table.add_column("what it compares")
-    for item in found:
-        table.add_row(item["name"], item["title"])
-    return table
 
 
 def _table(results: Sequence[Mapping[str, Any]]) -> Table:
@@ -143,26 +109,3 @@ def _remarks(results: Sequence[Mapping[str, Any]]) -> list[str]:
         for result in results
         for text in result["notes"]
     ]
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Progress]:
-    """What is measured now: a line on a terminal, drawn only when it changes; elsewhere nothing.
-
-    A bar that moves by itself would take time from what is measured.
-    """
-    if not sys.stderr.isatty():
-        note(f"running {total}; this can take minutes")
-        yield lambda *_: None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-    from rich.progress import Progress as Bar
-
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-    with Bar(*columns, console=console(sys.stderr), transient=True, auto_refresh=False) as bar:
-        task = bar.add_task("starting", total=total)
-
-        def show(done: int, of: int, what: str) -> None:
-            bar.update(task, completed=done, total=of, description=what, refresh=True)
-
-        yield show

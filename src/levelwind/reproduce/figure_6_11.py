@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from levelwind.reproduce import sending, style
-from levelwind.reproduce.outcome import Check, Outcome, Result, judge
-from levelwind.reproduce.sending import draw_gains, gains, least_lead, table
+from levelwind.reproduce.outcome import Outcome, Result, judge
+from levelwind.reproduce.sending import beats_connected, draw_gains, gains, least_lead, table
 from levelwind.reproduce.statistics import rounded
 
 TITLE = "Clustered ROD / connected, under bandwidth limits"
@@ -23,19 +23,8 @@ measure = sending.measure_bandwidth
 def summarise(results: Sequence[Result]) -> Outcome:
     """Geometric mean lead by operators per stream and bandwidth ratio."""
     lead = gains(results, "connected")
-    checks = [
-        Check(
-            passed=e.low > 1,
-            reason=f"{per_stream} per stream: connected is not beaten at ratio {ratio:g} ({e.mean:.2f})",
-        )
-        for per_stream, row in lead.items()
-        for ratio, e in row.items()
-    ]
-    least = least_lead(results)
-    checks.append(
-        Check(passed=least > 1, reason=f"in the worst run clustered ROD is {least:.2f} of connected")
-    )
-    ours = {"lead": table(lead), "least_lead_in_any_run": least}
+    checks = beats_connected(lead, results)
+    ours = {"lead": table(lead), "least_lead_in_any_run": least_lead(results)}
     return judge(PAPER, CLAIM, rounded(ours), checks)
 
 

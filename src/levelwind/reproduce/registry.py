@@ -7,7 +7,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from levelwind.errors import InputError, Problem, did_you_mean
+from levelwind.errors import chosen_names
 from levelwind.reproduce import (
     figure_4_5,
     figure_4_7,
@@ -83,7 +83,7 @@ def run(
     -------
     One dictionary per experiment: name, paper, ours, claim, holds, seconds, why, files.
     """
-    selected = _selected(chosen)
+    selected = chosen_names(chosen, EXPERIMENTS, "must be something to reproduce")
     directory = Path(DIRECTORY if out is None else out)
     directory.mkdir(parents=True, exist_ok=True)
     report = progress or _silent
@@ -143,18 +143,6 @@ def _answer(name: str, outcome: Outcome, seconds: float, files: Sequence[Path]) 
         "why": outcome.why,
         "files": [str(path) for path in files],
     }
-
-
-def _selected(chosen: Sequence[str]) -> tuple[str, ...]:
-    """The chosen names without repetition, all if none; unknown ones are an input error, all at once."""
-    problems = [
-        Problem(rule="names an experiment", key="name", value=name, hint=did_you_mean(name, EXPERIMENTS))
-        for name in chosen
-        if name not in EXPERIMENTS
-    ]
-    if problems:
-        raise InputError(problems)
-    return tuple(dict.fromkeys(chosen)) or names()
 
 
 def _silent(done: int, total: int, name: str) -> None:

@@ -11,7 +11,7 @@ from levelwind.frontend.generate import random_trees
 from levelwind.loads import Problem, make_problem
 from levelwind.model import Cluster, Network, Node
 from levelwind.reproduce import style
-from levelwind.reproduce.outcome import Item, Result
+from levelwind.reproduce.outcome import Check, Item, Result
 from levelwind.reproduce.statistics import Estimate, by, geometric
 from levelwind.reproduce.worlds import NODES, STREAMS, cell_seed, equal_cluster, random_rates, ratio_of
 
@@ -85,6 +85,20 @@ def gains(
 def least_lead(results: Sequence[Result]) -> float:
     """Clustered ROD's set / connected's in the worst of all graphs, ratios and runs."""
     return min(r["clustered"] / max(r["connected"]) for r in results)
+
+
+def beats_connected(lead: Mapping[int, Mapping[float, Estimate]], results: Sequence[Result]) -> list[Check]:
+    """That clustered ROD is above connected on average at every point, and in every single run."""
+    checks = [
+        Check(
+            passed=e.low > 1,
+            reason=f"{per_stream} per stream: connected is not beaten at ratio {ratio:g} ({e.mean:.2f})",
+        )
+        for per_stream, row in lead.items()
+        for ratio, e in row.items()
+    ]
+    least = least_lead(results)
+    return [*checks, Check(passed=least > 1, reason=f"in the worst run it is {least:.2f} of connected")]
 
 
 def table(gain: Mapping[int, Mapping[float, Estimate]]) -> dict[str, Any]:

@@ -288,7 +288,7 @@ def _empty_network_with_output(subject: Subject) -> None:
 
 
 def _unequal_capacities(subject: Subject) -> None:
-    """Over several networks, a node with three times the CPU carries half as much again as the other, or more."""
+    """Over several networks, a node with three times the CPU carries at least 1.5 times the other's load."""
     cluster = _cluster(1.0, 3.0)
     load = np.zeros(2)
     for seed in range(6):
