@@ -40,6 +40,13 @@ class Thresholds:
     weight: float = 1.0
     first: str = "weight"
 
+    def __str__(self) -> str:
+        limits = {"communication": self.communication, "bandwidth": self.bandwidth}
+        above = [f"{name} ratio above {limit:.3g}" for name, limit in limits.items() if limit < OFF]
+        first = "lightest cluster" if self.first == "weight" else f"largest {self.first} ratio"
+        light = f"weight below {self.weight:g}" if self.weight < OFF else "any weight"
+        return f"{' or '.join(above)}, {light}, {first} first"
+
 
 @dataclass(frozen=True, slots=True)
 class _Arc:

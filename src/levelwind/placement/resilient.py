@@ -22,9 +22,11 @@ from levelwind.placement.units import Units, make_units
 WORK_PER_SECOND = 4.8e9
 # So few plans are always all looked at; up to the second number it is tried with half of the budget.
 ALWAYS_BRANCH_UP_TO, BRANCH_UP_TO = 20_000, 100_000_000
-COARSE, FINE = 256, 1024
-TRIES_PER_UNIT = 6_000
-FINE_SHARE = 0.3
+# Few rays find the region, more rays the plan; the latter gets this share of the budget.
+COARSE, FINE, FINE_SHARE = 256, 1024, 0.3
+# A run that is longer than this gains less than a second run would.
+TRIES_PER_UNIT, MOST_RUNS = 6_000, 12
+# Temperatures, times the number of units: a move's effect on the volume shrinks with their number.
 HOT, COLD = 3.0, 0.04
 
 
@@ -95,7 +97,7 @@ class ResilientPlanner:
         coarse = make_rays(units, points=COARSE, seed=int(rng.integers(2**31)))
         fine = make_rays(units, points=FINE, seed=int(rng.integers(2**31)))
         one_run = TRIES_PER_UNIT * len(free) * (coarse.planes + OVERHEAD) * COARSE
-        runs = max(1, min(12, int(work * (1 - FINE_SHARE) // one_run)))
+        runs = max(1, min(MOST_RUNS, int(work * (1 - FINE_SHARE) // one_run)))
         share = int(work * (1 - FINE_SHARE)) // runs
         best, best_value, tries = nodes, -np.inf, 0
         for _ in range(runs):

@@ -99,10 +99,11 @@ class RodPlanner:
             lower = problem.normalised_lower
             distances = [least_distance(planes(problem, c.assignment), lower) for c in candidates]
             return candidates[int(np.argmax(distances))]
-        # A rough ranking on few rays, then a close look at the first few and the plain plan.
+        # A rough ranking on few rays, then a close look at the first few, and at the plain plans, which
+        # come first: whatever the ranking says, the answer is never below them.
         rough = [rough_volume(problem, c.assignment) for c in candidates]
         ranked = sorted(range(len(candidates)), key=lambda i: -rough[i])
-        finalists = sorted({0, *ranked[:FINALISTS]})
+        finalists = sorted({0, 1, *ranked[:FINALISTS]})
         close = [volume(problem, candidates[i].assignment) for i in finalists]
         return candidates[finalists[int(np.argmax(close))]]
 

@@ -1,0 +1,76 @@
+"""What the documents show is what happens: their files load, their commands run, their output is ours."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+README = (ROOT / "README.md").read_text()
+TUTORIAL = (ROOT / "docs/tutorial/first-plan.md").read_text()
+
+
+def run(command, folder):
+    program = [sys.executable, "-m", "levelwind.cli.main", *shlex.split(command, comments=True)[1:]]
+    return subprocess.run(program, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def block(text, language):
+    found = re.search(rf"```{language}\n(.*?)```", text, re.DOTALL)
+    assert found, f"no {language} block"
+    return found[1]
+
+
+@pytest.mark.parametrize("text", [README, TUTORIAL], ids=["readme", "tutorial"])
+def test_commands_run_on_the_file_shown(text, tmp_path):
+    (tmp_path / "net.yaml").write_text(block(text, "yaml"))
+    commands = re.findall(r"^(?:\$ )?(levelwind (?:check|plan|explain|size) .*)$", text, re.MULTILINE)
+    commands += re.findall(r"`(levelwind (?:explain|size|check) net.yaml[^`]*)`", text)
+    assert len(commands) >= 3
+    for command in commands:
+        answer = run(command, tmp_path)
+        assert answer.returncode == 0, f"{command}\n{answer.stderr}"
+
+
+def test_the_readme_program_runs(tmp_path):
+    (tmp_path / "net.yaml").write_text(block(README, "yaml"))
+    answer = subprocess.run(
+        [sys.executable, "-c", block(README, "python")],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "0.7558" in answer.stdout
+
+
+def test_the_readme_table_is_what_the_demo_prints():
+    shown = re.search(r"prints:\n\n```\n(.*?)```", README, re.DOTALL)[1].rstrip().splitlines()
+    planners = [line.split()[0] for line in shown[3:]]
+    # A search in single precision may end elsewhere on another processor: its figures are not compared.
+    compared = [name for name in planners if name != "resilient"]
+    answer = run(
+        f"levelwind compare examples/traffic.yaml --nodes 5 --format text --planners {','.join(compared)}",
+        ROOT,
+    )
+    printed = {line.split()[0]: line.split() for line in answer.stdout.splitlines() if line.strip()}
+    for line in shown[3:]:
+        if line.split()[0] in compared:
+            assert printed[line.split()[0]] == line.split()
+
+
+@pytest.mark.parametrize("module", ["planning", "loads.feasible", "testing.planner_checks"])
+def test_examples_in_docstrings(module):
+    outcome = doctest.testmod(import_module(f"levelwind.{module}"))
+    assert outcome.attempted
+    assert not outcome.failed
+
+
+def test_links_lead_somewhere():
+    for page in [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
