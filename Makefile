@@ -26,7 +26,12 @@ bench: setup  ## speed, as ratios
 reproduce: setup  ## the papers' figures and tables
 	$(BIN)/levelwind reproduce --out out/reproduced --format text
 
-setup: .venv/ready
+setup: .venv/ready .venv/kernels
+
+# numba keeps compiled code by the file a function stands in, not by the files of those it calls.
+.venv/kernels: .venv/ready $(wildcard src/levelwind/placement/*.py)
+	@find src -name '*.nb[ic]' -delete
+	@touch $@
 
 .venv/ready: pyproject.toml requirements.lock scripts/setup
 	@PYTHON=$(PYTHON) scripts/setup

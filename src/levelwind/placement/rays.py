@@ -20,7 +20,8 @@ from levelwind.placement.units import Units
 
 Table = NDArray[np.float32]
 
-# Division as NumPy does it: a check for zero in the loop would keep it from being vectorised.
+# Division as NumPy does it: a check for zero in the loop would keep it from being vectorised. The cache does
+# not see changes in functions of other files: after one, delete the *.nbi and *.nbc (the Makefile does).
 compiled = njit(cache=True, fastmath=True, error_model="numpy")
 
 # Passes over the rays that a try costs besides one per plane: changing rows and raising to the power.
