@@ -19,11 +19,12 @@ from levelwind.placement.units import Units, make_units
 
 # Ray values a core gets through per second. Deliberately low: a budget is kept, not just met on average.
 # A budget is counted in work, not by a clock, so that the same seed gives the same plan on any machine.
-WORK_PER_SECOND = 4.8e9
+WORK_PER_SECOND = 4.2e9
 # So few plans are always all looked at; up to the second number it is tried with half of the budget.
 ALWAYS_BRANCH_UP_TO, BRANCH_UP_TO = 20_000, 100_000_000
-# Few rays find the region, more rays the plan; the latter gets this share of the budget.
-COARSE, FINE, FINE_SHARE = 256, 1024, 0.3
+# Few rays find the region, more rays the plan. The latter gets this share of the budget; a value costs more
+# there, since the tables no longer fit into the nearest cache.
+COARSE, FINE, FINE_SHARE, FINE_COST = 256, 1024, 0.3, 2.0
 # A run that is longer than this gains less than a second run would.
 TRIES_PER_UNIT, MOST_RUNS = 6_000, 12
 # Temperatures, times the number of units: a move's effect on the volume shrinks with their number.
@@ -110,7 +111,7 @@ class ResilientPlanner:
             if value > best_value:
                 best, best_value = found, value
         seed = int(rng.integers(2**62))
-        rest = int(work * FINE_SHARE)
+        rest = int(work * FINE_SHARE / FINE_COST)
         best, _, tried = anneal(
             fine, best, free, seed=seed, work=rest, hot=COLD / len(free), cold=COLD / len(free) / 4
         )
