@@ -11,7 +11,7 @@ test: setup lint  ## everything that runs in minutes
 	$(BIN)/pytest -q -n 2
 
 test-all: setup lint  ## and what takes longer
-	$(BIN)/pytest -q -n 2 -m "slow or not slow"
+	LEVELWIND_EXPLORE=1 $(BIN)/pytest -q -n 2 -m "slow or not slow"
 	$(BIN)/levelwind reproduce --quick --out out/reproduced --format text
 	$(BIN)/levelwind bench --format text
 
