@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from levelwind.loads.arrays import Floats, Ints, sum_by
+from levelwind.loads.arrays import Floats, Ints, standardised, sum_by
 from levelwind.loads.problem import Problem
 from levelwind.model import PlanStatus
 from levelwind.placement.protocol import Decision, infeasible
@@ -54,11 +54,11 @@ class CorrelationPlanner:
 def _distribute(units: Units, series: Floats) -> Ints:
     cpu = units.problem.cpu
     mean = series.mean(axis=1)
-    shape = _standardised(series)
+    shape = standardised(series)
     nodes = units.fixed.copy()
     pinned = nodes >= 0
     node_series = sum_by(nodes[pinned], series[pinned], len(cpu))
-    correlation = shape @ _standardised(node_series).T
+    correlation = shape @ standardised(node_series).T
     summed = correlation.sum(axis=1)
     load = node_series.mean(axis=1)
     free = ~pinned
@@ -70,7 +70,7 @@ def _distribute(units: Units, series: Floats) -> Ints:
         nodes[unit], free[unit] = receiver, False
         node_series[receiver] += series[unit]
         load[receiver] += mean[unit]
-        fresh = shape @ _standardised(node_series[receiver : receiver + 1])[0]
+        fresh = shape @ standardised(node_series[receiver : receiver + 1])[0]
         summed += fresh - correlation[:, receiver]
         correlation[:, receiver] = fresh
     return nodes
@@ -78,7 +78,7 @@ def _distribute(units: Units, series: Floats) -> Ints:
 
 def _balance(units: Units, series: Floats, nodes: Ints) -> None:
     """One round: the i-th most loaded node gives to the i-th least loaded, best score first."""
-    cpu, mean, shape = units.problem.cpu, series.mean(axis=1), _standardised(series)
+    cpu, mean, shape = units.problem.cpu, series.mean(axis=1), standardised(series)
     load = sum_by(nodes, mean, len(cpu))
     order = np.argsort(-load / cpu, kind="stable").tolist()
     for i in range(len(order) // 2):
@@ -90,17 +90,9 @@ def _balance(units: Units, series: Floats, nodes: Ints) -> None:
             if not len(candidates):
                 break
             at = [series[nodes == node].sum(axis=0, keepdims=True) for node in (giver, taker)]
-            score = shape[candidates] @ (_standardised(at[0])[0] - _standardised(at[1])[0])
+            score = shape[candidates] @ (standardised(at[0])[0] - standardised(at[1])[0])
             best = candidates[score >= score.max() - TIE]
             unit = int(best[np.argmax(mean[best])])
             nodes[unit] = taker
             load[giver] -= mean[unit]
             load[taker] += mean[unit]
-
-
-def _standardised(series: Floats) -> Floats:
-    """Rows with mean 0 and length 1, so that a product of two is their correlation; constant rows are 0."""
-    centred = series - series.mean(axis=1, keepdims=True)
-    length = np.sqrt((centred * centred).sum(axis=1, keepdims=True))
-    scale = np.abs(series).max(axis=1, keepdims=True, initial=0.0) * np.sqrt(series.shape[1])
-    return np.where(length > 1e-9 * scale, centred / np.maximum(length, 1e-300), 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from levelwind.loads.arrays import Floats, Ints, sum_by
+from levelwind.loads.arrays import Floats, Ints, standardised, sum_by
 from levelwind.loads.planes import copies, least_distance, planes, volume_of_planes
 from levelwind.loads.problem import Problem
 from levelwind.model import Measures
@@ -117,10 +117,7 @@ def _node_series(problem: Problem, load_series: Floats, assignment: Ints) -> Flo
 
 def mean_correlation(series: Floats) -> float:
     """Mean over all pairs of rows of their correlation; a constant row has correlation 0 with any other."""
-    centred = series - series.mean(axis=1, keepdims=True)
-    length = np.sqrt((centred * centred).sum(axis=1, keepdims=True))
-    scale = np.abs(series).max(axis=1, keepdims=True) * np.sqrt(series.shape[1])
-    unit = np.where(length > 1e-9 * scale, centred / np.maximum(length, 1e-300), 0.0)
+    unit = standardised(series)
     total = unit.sum(axis=0)
     # The sum over ordered pairs is the squared length of the sum, less each row with itself.
     count = len(series)
