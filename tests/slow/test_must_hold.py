@@ -62,6 +62,29 @@ def test_rivals_of_rod(name, operators, most):
     assert found <= most
 
 
+def test_rod_if_each_stream_has_a_single_first_operator():
+    """The other reading of the dissertation's trees: printed, so that the choice between them can be seen."""
+    for operators in SIZES:
+        found = []
+        for graph in range(GRAPHS):
+            network = random_trees(np.random.default_rng(graph), operators=operators, roots=(1, 1))
+            found.append(ratio(make_problem(network, Cluster.equal(10)), "rod"))
+        print(f"\nrod at {operators}, one first operator a stream: {np.mean(found):.4f}")
+        assert 0.9 * mean(operators, "rod") <= np.mean(found) <= mean(operators, "rod") * 1.1
+
+
+def test_plain_rod_can_be_below_connected_at_25_operators():
+    """Why clustered rod is held to "above connected on every graph" from 50 operators up only."""
+    below = 0
+    for graph in range(60):
+        rng = np.random.default_rng(graph)
+        network = random_trees(rng, operators=25, cost_s=(1e-3, 1e-3))
+        problem = make_problem(with_random_rates(network, rng), Cluster.equal(10))
+        below += ratio(problem, "rod") < ratio(problem, "connected")
+    print(f"\nplain rod below connected at 25 operators, equal costs: {below} of 60 graphs")
+    assert below > 0
+
+
 @pytest.mark.parametrize(("operators", "least"), [*zip(SIZES, (1.25, 1.15, 1.15, 1.08), strict=True)])
 def test_resilient_in_a_third_of_a_second(operators, least):
     found = mean(operators, "resilient", 0.3) / mean(operators, "rod")

@@ -108,7 +108,7 @@ def read_text(file: str, *, what: str) -> str:
         raw = Path(file).read_bytes()
     except FileNotFoundError:
         raise _failure(
-            file, f"{what} must exist", hint="check the path; it starts from where you are"
+            file, f"{what} must exist", hint="check the path; one that a file names starts from that file"
         ) from None
     except IsADirectoryError:
         raise _failure(file, f"{what} must be a file, not a directory") from None

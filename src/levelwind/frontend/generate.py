@@ -16,6 +16,7 @@ def random_trees(
     streams: int = 5,
     cost_s: tuple[float, float] = (1e-4, 1e-3),
     selectivity: tuple[float, float] = (0.5, 1.0),
+    roots: tuple[int, int] = (1, 3),
     transfer_cost_s: float = 0.0,
     row_bytes: float | None = None,
 ) -> Network:
@@ -23,12 +24,13 @@ def random_trees(
 
     Breadth first, the stream and each operator get 1, 2 or 3 children with equal chance. Costs are uniform in
     ``cost_s``; half of the operators have selectivity 1, the others uniform in ``selectivity``.
+    ``roots`` bounds how many operators read a stream itself, which the dissertation does not say.
     """
     boxes: dict[str, Operator] = {}
     for k in range(streams):
         size = operators // streams + (1 if k < operators % streams else 0)
         parents = deque([f"I{k + 1}"])
-        room = int(rng.integers(1, 4))  # the stream itself is the root
+        room = int(rng.integers(roots[0], roots[1] + 1))  # the stream itself is the root
         for _ in range(size):
             name = f"o{len(boxes) + 1}"
             keep_all = rng.random() < 0.5

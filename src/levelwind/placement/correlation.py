@@ -24,8 +24,7 @@ class CorrelationPlanner:
     The score of operator o at node i is the mean over nodes of ρ(o, node) less ρ(o, i), where ρ is the
     correlation of load series, 0 if either is constant. Equal scores are the rule: the heavier operator
     goes first, then the one written first. A round of one-way balancing between the most and the least
-    loaded nodes ends it. O(operators² × samples / nodes … operators² × nodes). Reference: figure 5.6 of
-    seed 000.
+    loaded nodes ends it. O(operators² × samples). Reference: figure 5.6 of seed 000.
     """
 
     name: ClassVar[str] = "correlation"

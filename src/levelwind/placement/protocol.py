@@ -19,7 +19,7 @@ class Decision:
     """A planner's answer in numbers.
 
     ``assignment`` holds the node of each operator, None if there is no plan. ``reasons`` says for each
-    operator which rule put it there. ``gain`` may carry figures of the planner's own.
+    operator which rule put it there. ``figures`` may carry figures of the planner's own.
     """
 
     status: PlanStatus
