@@ -1,0 +1,1 @@
+"""What each operator does to its rows and its state; no Spark."""

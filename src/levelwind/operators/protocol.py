@@ -1,0 +1,44 @@
+"""What an operator's kernel is: rows and state in, rows and state out, nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import polars as pl
+
+from levelwind.model import Operator
+from levelwind.operators.rows import Arrived, Rejected, RowType
+from levelwind.operators.state import EMPTY, State
+
+
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """What one step of an operator puts out: rows by route, the new state, rows it could not process."""
+
+    outputs: Mapping[str | None, pl.DataFrame]
+    state: State = EMPTY
+    rejected: tuple[Rejected, ...] = ()
+
+
+class Kernel(Protocol):
+    """One operator at work. A kernel is immutable: all it remembers is the state it is given.
+
+    ``step`` is called once per batch, with everything that has reached each input, in the order of the
+    operator's inputs, empty frames included. It must
+
+    - give the same result for the same arguments, wherever and however often it is called;
+    - put out, over many batches, the same rows whatever way the input was cut into batches;
+    - put out every row whose event time the smallest of the input watermarks has settled, and none that
+      is older than that watermark was before the step.
+
+    Once all watermarks are `END` there will be no more rows: everything that is open is put out.
+    """
+
+    def step(self, state: State, inputs: Sequence[Arrived]) -> Stepped:
+        """Take in what has arrived."""
+        ...
+
+
+Make = Callable[[Operator, Sequence[RowType]], Kernel]

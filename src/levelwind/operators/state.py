@@ -1,0 +1,169 @@
+"""State of operators: tables made of immutable segments.
+
+A step never changes a segment: it appends new ones, or puts one in the place of several. What must be
+written at the end of a batch is thus exactly the segments that have no place yet, and the cost of a
+checkpoint follows the change, not the size of the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from levelwind.model.frozen import frozen_mapping
+
+Load = Callable[[], pl.DataFrame]
+# A table of more segments than this is read slowly; merging costs a write of all that is merged.
+MOST_SEGMENTS = 64
+# Segments are merged when what came since the last merge is this many times what was merged then: every
+# byte is then written at most 1 + (1 + GROWTH) / GROWTH = 2.7 times.
+GROWTH = 1.5
+
+
+class Segment:
+    """An immutable piece of a table: its frame, read when first asked for, and where it is stored.
+
+    ``low`` and ``high`` bound the values of the table's time column (any integer clock of the table's).
+    """
+
+    __slots__ = ("_frame", "_load", "bytes", "high", "low", "place", "rows")
+
+    def __init__(
+        self,
+        *,
+        rows: int,
+        bytes: int,
+        low: int,
+        high: int,
+        frame: pl.DataFrame | None = None,
+        load: Load | None = None,
+        place: str | None = None,
+    ) -> None:
+        if frame is None and load is None:
+            message = "a segment needs a frame or a way to load it"
+            raise ValueError(message)
+        self.rows, self.bytes, self.low, self.high = rows, bytes, low, high
+        self.place = place
+        self._frame, self._load = frame, load
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame, clock: str) -> Segment:
+        """A new segment, not yet stored; ``clock`` names the integer or time column that bounds it."""
+        times = frame.get_column(clock).to_physical().to_numpy()
+        return cls(
+            rows=frame.height,
+            bytes=int(frame.estimated_size()),
+            low=int(times.min()),
+            high=int(times.max()),
+            frame=frame,
+        )
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """Its rows."""
+        if self._frame is None:
+            assert self._load is not None
+            self._frame = self._load()
+        return self._frame
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Segments, oldest first; ``clock`` names the column by which rows grow old.
+
+    Rows whose clock is below ``horizon`` are no longer part of the table. They are left out when it is
+    read, and given up when it is merged or when a segment holds nothing else.
+    """
+
+    clock: str
+    segments: tuple[Segment, ...] = ()
+    horizon: int = -(2**63)
+
+    @property
+    def rows(self) -> int:
+        """Rows held, those that are to be given up included."""
+        return sum(segment.rows for segment in self.segments)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes held, about."""
+        return sum(segment.bytes for segment in self.segments)
+
+    def append(self, frame: pl.DataFrame) -> Table:
+        """With more rows."""
+        if frame.is_empty():
+            return self
+        return self.extend(Segment.of(frame, self.clock))
+
+    def extend(self, segment: Segment) -> Table:
+        """With one more segment."""
+        return Table(self.clock, (*self.segments, segment), self.horizon)
+
+    def evict(self, below: int) -> Table:
+        """Without the rows whose clock is below a bound. O(segments)."""
+        if below <= self.horizon:
+            return self
+        return Table(self.clock, tuple(s for s in self.segments if s.high >= below), below)
+
+    def read(self) -> pl.DataFrame | None:
+        """All rows as one frame, None if there are none; columns by name, missing ones null."""
+        frames = [segment.frame for segment in self.segments]
+        if not frames:
+            return None
+        whole = frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal")
+        if any(segment.low < self.horizon for segment in self.segments):
+            whole = whole.filter(pl.col(self.clock).to_physical() >= self.horizon)
+        return whole
+
+    def compact(self, merge: Callable[[pl.DataFrame], pl.DataFrame] | None = None) -> Table:
+        """With fewer segments, if that is worth its write.
+
+        Parameters
+        ----------
+        merge
+            Makes one frame of all rows smaller, such as one row per key; None keeps the rows as they are.
+        """
+        if not self._worth_merging():
+            return self
+        whole = self.read()
+        if whole is not None and merge is not None:
+            whole = merge(whole)
+        empty = Table(self.clock, (), self.horizon)
+        return empty if whole is None else empty.append(whole)
+
+    def _worth_merging(self) -> bool:
+        if len(self.segments) < 2:
+            return False
+        first, *later = self.segments
+        grown = sum(segment.bytes for segment in later)
+        return len(later) >= 8 and grown >= GROWTH * first.bytes or len(self.segments) > MOST_SEGMENTS
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All an operator remembers between batches: tables by name."""
+
+    tables: Mapping[str, Table] = field(default_factory=frozen_mapping)
+
+    def table(self, name: str, clock: str) -> Table:
+        """A table, empty if it is new."""
+        found: Table | None = self.tables.get(name)
+        return Table(clock) if found is None else found
+
+    def with_table(self, name: str, table: Table) -> State:
+        """With one table changed."""
+        return State(frozen_mapping({**self.tables, name: table}))
+
+    @property
+    def bytes(self) -> int:
+        """Bytes held, about."""
+        return sum(table.bytes for table in self.tables.values())
+
+    def segments(self) -> Iterable[Segment]:
+        """All segments of all tables."""
+        return (segment for table in self.tables.values() for segment in table.segments)
+
+
+EMPTY = State()
