@@ -15,11 +15,11 @@ import polars as pl
 from levelwind.model.frozen import frozen_mapping
 
 Load = Callable[[], pl.DataFrame]
-# A table of more segments than this is read slowly; merging costs a write of all that is merged.
-MOST_SEGMENTS = 64
-# Segments are merged when what came since the last merge is this many times what was merged then: every
-# byte is then written at most 1 + (1 + GROWTH) / GROWTH = 2.7 times.
-GROWTH = 1.5
+# So many segments of about one size are merged into one that is so many times as large: a table that took
+# n appends has at most FAN · log(n) segments, and each of its bytes was written 1 + log(n) times (base FAN).
+FAN = 12
+# Bytes below which sizes do not matter.
+SMALL = 1024
 
 
 class Segment:
@@ -118,34 +118,41 @@ class Table:
         return whole
 
     def compact(self, merge: Callable[[pl.DataFrame], pl.DataFrame] | None = None) -> Table:
-        """With fewer segments, if that is worth its write.
+        """With fewer segments, if there are many of about one size.
 
         Parameters
         ----------
         merge
             Makes one frame of all rows smaller, such as one row per key; None keeps the rows as they are.
         """
-        if not self._worth_merging():
+        kept, merged = self.worth_merging()
+        if not merged:
             return self
-        whole = self.read()
-        if whole is not None and merge is not None:
-            whole = merge(whole)
-        empty = Table(self.clock, (), self.horizon)
-        return empty if whole is None else empty.append(whole)
+        whole = Table(self.clock, merged, self.horizon).read()
+        table = Table(self.clock, kept, self.horizon)
+        if whole is None or whole.is_empty():
+            return table
+        return table.append(whole if merge is None else merge(whole))
 
-    def _worth_merging(self) -> bool:
-        if len(self.segments) < 2:
-            return False
-        first, *later = self.segments
-        grown = sum(segment.bytes for segment in later)
-        return len(later) >= 8 and grown >= GROWTH * first.bytes or len(self.segments) > MOST_SEGMENTS
+    def worth_merging(self) -> tuple[tuple[Segment, ...], tuple[Segment, ...]]:
+        """The older segments that stay, and the newest ones that are to become one (none or at least FAN)."""
+        largest, run = 0, 0
+        for count, segment in enumerate(reversed(self.segments), start=1):
+            if segment.bytes > FAN * max(largest, SMALL) / 2 and count > 1:
+                break
+            largest = max(largest, segment.bytes)
+            run = count
+        if run < FAN:
+            return self.segments, ()
+        return self.segments[:-run], self.segments[-run:]
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """All an operator remembers between batches: tables by name."""
+    """All an operator remembers between batches: tables by name, and whole numbers by name."""
 
     tables: Mapping[str, Table] = field(default_factory=frozen_mapping)
+    marks: Mapping[str, int] = field(default_factory=frozen_mapping)
 
     def table(self, name: str, clock: str) -> Table:
         """A table, empty if it is new."""
@@ -154,7 +161,11 @@ class State:
 
     def with_table(self, name: str, table: Table) -> State:
         """With one table changed."""
-        return State(frozen_mapping({**self.tables, name: table}))
+        return State(frozen_mapping({**self.tables, name: table}), self.marks)
+
+    def with_mark(self, name: str, value: int) -> State:
+        """With one number changed."""
+        return State(self.tables, frozen_mapping({**self.marks, name: value}))
 
     @property
     def bytes(self) -> int:

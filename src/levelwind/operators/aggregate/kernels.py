@@ -1,0 +1,313 @@
+"""Aggregates over time windows, alone or several together that read the same rows by the same groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from levelwind.model import Operator
+from levelwind.model.operator import Aggregate, RowWindow, TimeWindow
+from levelwind.operators.aggregate.accumulators import PANE, TIME_OF, Kept, keep, merges
+from levelwind.operators.aggregate.windows import Windows
+from levelwind.operators.aggregate_calls import Computation, split_compute
+from levelwind.operators.protocol import Kernel, Stepped
+from levelwind.operators.rows import BEGINNING, END, ORDER, TIME, Arrived, Rejected, RowType, split_rejected
+from levelwind.operators.state import Segment, State, Table
+
+PANES = "panes"
+# The instant up to which windows have been put out.
+CLOSED = "closed"
+WINDOW = "__window"
+LATE = "late: its window was already put out"
+OVERFLOW = "bigint overflow in a sum"
+
+
+def make_aggregate(operator: Operator, inputs: Sequence[RowType]) -> Kernel:
+    """The kernel of an aggregate."""
+    assert isinstance(operator.spec, Aggregate)
+    if isinstance(operator.spec.window, RowWindow):
+        from levelwind.operators.row_windows import RowWindows
+
+        return RowWindows(operator, inputs[0])
+    return TimeWindows.of(operator, inputs[0])
+
+
+@dataclass(frozen=True)
+class TimeWindows:
+    """An aggregate over time windows.
+
+    A step costs O(rows + entries of the windows that close), an entry being one pane of one group; rows
+    cost the same whatever the windows' size and slide.
+    """
+
+    windows: Windows
+    by: tuple[str, ...]
+    time: str
+    compute: Mapping[str, str]
+    types: Mapping[str, str]
+    computation: Computation
+    kept: Mapping[str, Kept]
+    columns: tuple[str, ...]
+
+    @classmethod
+    def of(cls, operator: Operator, rows: RowType) -> TimeWindows:
+        """From the model."""
+        spec = operator.spec
+        assert isinstance(spec, Aggregate)
+        assert isinstance(spec.window, TimeWindow)
+        assert rows.time is not None
+        computation = split_compute(spec.compute, rows.types)
+        kept = {call.placeholder: keep(call, ordered=True) for call in computation.calls}
+        columns = tuple(dict.fromkeys(name for each in kept.values() for name in each.partial))
+        return cls(
+            Windows.of(spec.window), spec.by, rows.time, spec.compute, rows.types, computation, kept, columns
+        )
+
+    def step(self, state: State, inputs: Sequence[Arrived]) -> Stepped:
+        """Take in what has arrived."""
+        (arrived,) = inputs
+        return step_together((self,), (state,), arrived)[0]
+
+
+def may_join(first: TimeWindows, other: TimeWindows) -> bool:
+    """Whether two aggregates that read the same rows can share panes: the finer ones fit the coarser."""
+    fine, coarse = sorted((first.windows.pane, other.windows.pane))
+    return first.by == other.by and coarse % fine == 0
+
+
+def step_together(members: Sequence[TimeWindows], states: Sequence[State], arrived: Arrived) -> list[Stepped]:
+    """One step of several aggregates that read the same rows by the same groups.
+
+    Rows are grouped once for all of them, and the new segment of state is one and the same: it is
+    written once. Windows that are equal are merged once.
+    """
+    rows = arrived.rows
+    segment: Segment | None = None
+    rejected: tuple[Rejected, ...] = ()
+    if rows.height:
+        closed = max(state.marks.get(CLOSED, BEGINNING) for state in states)
+        arguments, reasons = _arguments(members, rows)
+        troubled = reasons is not None or _may_be_late(members, rows, closed)
+        if troubled and len(members) > 1:
+            # A bad row is bad for one aggregate, not for its neighbours: each for itself.
+            return [
+                step_together((member,), (state,), arrived)[0]
+                for member, state in zip(members, states, strict=True)
+            ]
+        if troubled:
+            rows, arguments, rejected = _without_bad(members[0], rows, arguments, reasons, closed)
+        segment = _segment(members, rows, arguments)
+    memo: dict[object, pl.DataFrame | Table | None] = {}
+    return [
+        _advance(member, state, segment, arrived.watermark, rejected, memo)
+        for member, state in zip(members, states, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class _Joint:
+    """What several aggregates compute together."""
+
+    computation: Computation
+    partial: tuple[pl.Expr, ...]
+    pane: int
+
+
+_JOINT: dict[tuple[int, ...], tuple[Sequence[TimeWindows], _Joint]] = {}
+
+
+def _joint(members: Sequence[TimeWindows]) -> _Joint:
+    key = tuple(id(member) for member in members)
+    found = _JOINT.get(key)
+    if found is not None:
+        return found[1]
+    if len(members) == 1:
+        computation = members[0].computation
+    else:
+        compute = {
+            f"{i}.{name}": text for i, each in enumerate(members) for name, text in each.compute.items()
+        }
+        computation = split_compute(compute, members[0].types)
+    partial: dict[str, pl.Expr] = {}
+    for call in computation.calls:
+        partial.update(keep(call, ordered=True).partial)
+    joint = _Joint(
+        computation,
+        tuple(expression.alias(name) for name, expression in partial.items()),
+        min(member.windows.pane for member in members),
+    )
+    if len(_JOINT) > 4096:
+        _JOINT.clear()
+    _JOINT[key] = (tuple(members), joint)
+    return joint
+
+
+def _arguments(members: Sequence[TimeWindows], rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series | None]:
+    return _joint(members).computation.arguments(rows)
+
+
+def _may_be_late(members: Sequence[TimeWindows], rows: pl.DataFrame, closed: int) -> bool:
+    if closed == BEGINNING:
+        return False
+    earliest = rows.get_column(members[0].time).to_physical().min()
+    assert isinstance(earliest, int)
+    return any(m.windows.end_of(m.windows.last_with(earliest)) <= closed for m in members)
+
+
+def _without_bad(
+    member: TimeWindows, rows: pl.DataFrame, arguments: pl.DataFrame, reasons: pl.Series | None, closed: int
+) -> tuple[pl.DataFrame, pl.DataFrame, tuple[Rejected, ...]]:
+    """Rows without those that fail or whose windows are all put out."""
+    windows = member.windows
+    last_end = pl.col(member.time).to_physical() // windows.slide * windows.slide + windows.size
+    late = rows.select(pl.when(last_end <= closed).then(pl.lit(LATE)).alias("late")).to_series()
+    if reasons is not None:
+        late = late.zip_with(late.is_not_null(), reasons)
+    sound = late.is_null()
+    good, bad = split_rejected(rows, late)
+    return good, arguments.filter(sound), () if bad is None else (bad,)
+
+
+def _segment(members: Sequence[TimeWindows], rows: pl.DataFrame, arguments: pl.DataFrame) -> Segment | None:
+    """The rows' panes: one entry per pane and group."""
+    if rows.is_empty():
+        return None
+    joint = _joint(members)
+    first = members[0]
+    times = rows.get_column(first.time)
+    ranked = ORDER in rows.columns
+    ranks = rows.get_column(ORDER) if ranked else pl.zeros(rows.height, pl.Int64, eager=True)
+    columns = [
+        ((times.to_physical() // joint.pane) * joint.pane).alias(PANE),
+        times.alias(TIME_OF),
+        ranks.alias(ORDER),
+        *(rows.get_column(name) for name in first.by),
+        *arguments.get_columns(),
+    ]
+    grouped = pl.DataFrame(columns).group_by([PANE, *first.by]).agg(joint.partial)
+    return Segment.of(grouped, PANE)
+
+
+def _advance(
+    member: TimeWindows,
+    state: State,
+    segment: Segment | None,
+    watermark: int,
+    rejected: tuple[Rejected, ...],
+    memo: dict[object, pl.DataFrame | Table | None],
+) -> Stepped:
+    """Add a segment, put out the windows that the watermark closes, give up what no window needs."""
+    windows = member.windows
+    table = state.table(PANES, PANE)
+    if segment is not None:
+        table = table.extend(segment)
+    closed = state.marks.get(CLOSED, BEGINNING)
+    outputs = None
+    if watermark > closed and table.segments:
+        low = min(each.low for each in table.segments)
+        high = max(each.high for each in table.segments)
+        first = max(windows.first_open(closed), windows.first_with(max(low, table.horizon)))
+        last = windows.last_with(high)
+        if watermark != END:
+            last = min(last, windows.last_ended(watermark))
+        if first <= last:
+            key = (windows, tuple(map(id, table.segments)), first, last)
+            merged = _once(memo, key, lambda: _merged(member, table, first, last))
+            if merged is not None and not merged.is_empty():
+                outputs, failed = _results(member, merged)
+                rejected = (*rejected, *failed)
+                if watermark == END:
+                    closed = max(closed, windows.end_of(last))
+    if watermark != END:
+        closed = max(closed, watermark)
+        if closed > BEGINNING:
+            table = table.evict(windows.first_open(closed) * windows.slide)
+        table = _compacted(member, table, memo)
+    else:
+        table = Table(PANE)
+    after = state.with_table(PANES, table).with_mark(CLOSED, closed)
+    return Stepped({} if outputs is None else {None: outputs}, after, rejected)
+
+
+def _once(
+    memo: dict[object, pl.DataFrame | Table | None], key: object, make: Callable[[], pl.DataFrame | None]
+) -> pl.DataFrame | None:
+    if key not in memo:
+        memo[key] = make()
+    found = memo[key]
+    assert not isinstance(found, Table)
+    return found
+
+
+def _merged(member: TimeWindows, table: Table, first: int, last: int) -> pl.DataFrame | None:
+    """The windows ``first`` to ``last``: one row per window and group with everything that is kept."""
+    windows = member.windows
+    low, high = first * windows.slide, windows.end_of(last)
+    relevant = Table(PANE, tuple(s for s in table.segments if s.low < high and s.high >= low), low)
+    entries = relevant.read()
+    if entries is None:
+        return None
+    if any(segment.high >= high for segment in relevant.segments):
+        entries = entries.filter(pl.col(PANE) < high)
+    if first == last:
+        entries = entries.with_columns(pl.lit(first, pl.Int64).alias(WINDOW))
+    elif windows.tumbling:
+        entries = entries.with_columns((pl.col(PANE) // windows.slide).alias(WINDOW))
+    else:
+        lowest = ((pl.col(PANE) - windows.size) // windows.slide + 1).clip(lower_bound=first)
+        highest = (pl.col(PANE) // windows.slide).clip(upper_bound=last)
+        entries = entries.with_columns(pl.int_ranges(lowest, highest + 1).alias(WINDOW)).explode(
+            WINDOW, empty_as_null=False, keep_nulls=False
+        )
+    kept = [name for name in entries.columns if "|" in name and name not in member.by]
+    return entries.group_by([WINDOW, *member.by]).agg(merges(kept))
+
+
+def _results(member: TimeWindows, merged: pl.DataFrame) -> tuple[pl.DataFrame, tuple[Rejected, ...]]:
+    """The rows that closed windows give."""
+    windows = member.windows
+    start = pl.col(WINDOW) * windows.slide
+    table = merged.select(
+        *member.by,
+        *(kept.result.alias(name) for name, kept in member.kept.items()),
+        start.cast(TIME).alias("window_start"),
+        (start + windows.size).cast(TIME).alias("window_end"),
+        (start + (windows.size - 1)).cast(TIME).alias("window_time"),
+    )
+    computed, reasons = member.computation.results(table)
+    over = [kept.overflow for kept in member.kept.values() if kept.overflow is not None]
+    if over:
+        overflown = merged.select(pl.any_horizontal(over)).to_series()
+        if overflown.any():
+            sign = pl.select(pl.when(overflown).then(pl.lit(OVERFLOW))).to_series()
+            reasons = sign if reasons is None else sign.zip_with(sign.is_not_null(), reasons)
+    rows = pl.DataFrame(
+        [
+            *(table.get_column(name) for name in member.by),
+            *computed.get_columns(),
+            *(table.get_column(name) for name in ("window_start", "window_end", "window_time")),
+        ]
+    )
+    good, bad = split_rejected(rows, reasons)
+    return good, () if bad is None else (bad,)
+
+
+def _compacted(member: TimeWindows, table: Table, memo: dict[object, pl.DataFrame | Table | None]) -> Table:
+    """With small segments merged, once for all members that hold the same ones."""
+    _, run = table.worth_merging()
+    if not run:
+        return table
+    key = ("compact", tuple(map(id, table.segments)), table.horizon)
+    found = memo.get(key)
+    if found is None:
+        found = memo[key] = table.compact(lambda whole: merge_panes(whole, member.by))
+    assert isinstance(found, Table)
+    return found
+
+
+def merge_panes(entries: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """One entry per pane and group."""
+    kept = [name for name in entries.columns if "|" in name and name not in by]
+    return entries.group_by([PANE, *by]).agg(merges(kept))

@@ -1,0 +1,207 @@
+"""Compiled expressions at work: a frame in, a value per row and the reasons of failed rows out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from levelwind.errors import InputError
+from levelwind.frontend.columntypes import UNKNOWN
+from levelwind.frontend.expressions import clip, node_parts, parse_expression
+from levelwind.operators.expressions.builder import Builder, types_in
+from levelwind.operators.expressions.parts import Part, refusal
+from levelwind.operators.expressions.rules import RULES
+from levelwind.operators.expressions.shortcuts import Shortcut, shortcut
+from levelwind.operators.expressions.sparktypes import dtype_of
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expr
+
+Result = tuple[pl.Series, pl.Series | None]
+_VALUE = "value"
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """What is asked of Polars for one frame.
+
+    ``stages`` put long parts in columns of their own. ``screened`` is the value and what else is null if
+    a row fails; only if one of them has a null, ``failed`` is asked, and only if it has a true, ``reason``.
+    """
+
+    type: str
+    columns: tuple[str, ...]
+    stages: tuple[tuple[pl.Expr, ...], ...]
+    screened: tuple[pl.Expr, ...]
+    failed: pl.Expr | None
+    reason: pl.Expr | None
+    shortcut: Shortcut | None
+    constant: bool
+
+    @classmethod
+    def of(cls, part: Part, builder: Builder) -> _Program:
+        screens = [*part.hidden, part.value] if part.checks else []
+        failed = reason = None
+        if part.checks:
+            failed = pl.any_horizontal([check.failed for check in part.checks])
+            reasons = [pl.when(check.failed).then(check.reason) for check in part.checks]
+            reason = pl.coalesce(reasons) if len(reasons) > 1 else reasons[0]
+        return cls(
+            type=part.type,
+            columns=tuple(builder.columns),
+            stages=tuple(map(tuple, builder.stages)),
+            screened=(
+                part.value.alias(_VALUE),
+                *(screen.alias(f"{_VALUE}{at}") for at, screen in enumerate(screens[:-1])),
+            ),
+            failed=failed,
+            reason=reason,
+            shortcut=shortcut(part),
+            constant=part.is_constant,
+        )
+
+    def run(self, rows: pl.DataFrame) -> Result:
+        height = rows.height
+        if self.shortcut is not None:
+            return self.shortcut(rows), None
+        if height == 0 and (dtype := dtype_of(self.type)) is not None:
+            return pl.Series(_VALUE, [], dtype=dtype), None
+        for stage in self.stages:
+            rows = rows.with_columns_seq(stage)
+        columns = rows.select_seq(self.screened).get_columns()
+        values = _filled(columns[0], height)
+        if self.failed is None or not any(column.null_count() for column in columns):
+            return values, None
+        assert self.reason is not None
+        failed = rows.select_seq(self.failed).to_series()
+        if not failed.any():
+            return values, None
+        reasons = _filled(rows.select_seq(self.reason).to_series(), height)
+        if values.null_count() < height:
+            values = values.zip_with(reasons.is_null(), pl.Series([None], dtype=values.dtype))
+        return values, reasons
+
+
+def _filled(values: pl.Series, height: int) -> pl.Series:
+    """A constant, repeated for every row."""
+    if len(values) == height:
+        return values
+    return values.new_from_index(0, height) if height else values.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """An expression that gives one value per row.
+
+    Called with a frame, it returns the values, and the reasons why rows failed: null where a row is
+    sound, None if all are. The value of a failed row is null.
+
+    ``type`` is the Spark type of the values, or ``unknown`` if a column's type is only known from the
+    frame; ``columns`` are the names of the columns it reads.
+    """
+
+    text: str
+    type: str
+    columns: tuple[str, ...]
+    _program: _Program | None
+    _compile: Callable[[Mapping[str, str]], _Program] = field(repr=False, compare=False)
+    _programs: dict[tuple[str, ...], _Program] = field(default_factory=dict, repr=False, compare=False)
+
+    def __call__(self, rows: pl.DataFrame) -> Result:
+        if self._program is not None:
+            return self._program.run(rows)
+        return self._for(rows).run(rows)
+
+    def _for(self, rows: pl.DataFrame) -> _Program:
+        """The program for the types that the columns have in this frame."""
+        types = types_in(rows)
+        key = tuple(types.get(name, UNKNOWN) for name in self.columns)
+        program = self._programs.get(key)
+        if program is None:
+            program = self._programs.setdefault(key, self._compile(types))
+        return program
+
+
+def compile_scalar(text: str, types: Mapping[str, str]) -> Scalar:
+    """Compile a Spark SQL expression.
+
+    Parameters
+    ----------
+    types
+        Spark type by column name; may be ``unknown``.
+
+    Raises
+    ------
+    InputError
+        If Spark would refuse the expression for these types, or its result cannot be computed exactly.
+    """
+    parsed = parse_expression(text)
+    if parsed.tree is None:
+        raise InputError([_problem(fault) for fault in parsed.faults])
+    return compile_tree(parsed.tree, types)
+
+
+def _problem(fault: Sequence[str | None]) -> object:
+    from levelwind.errors import Problem
+
+    rule, value, hint = fault
+    return Problem(rule=rule or "", value=value, hint=hint)
+
+
+def compile_tree(tree: Expr, types: Mapping[str, str]) -> Scalar:
+    """Compile a tree from `parse_expression`, which is left as it is."""
+    text = tree.sql(dialect="spark")
+    known = {name: kind for name, kind in types.items() if kind != UNKNOWN}
+
+    def compile_for(found: Mapping[str, str]) -> _Program:
+        builder = Builder({**found, **known}, RULES)
+        try:
+            part = builder.part(tree)
+        except RecursionError:
+            raise refusal("must not nest this deep", clip(text)) from None
+        return _Program.of(part, builder)
+
+    read = _columns(tree)
+    if all(_owner(parts, known) is not None for parts in read):
+        program = compile_for({})
+        return Scalar(text, program.type, program.columns, program, compile_for)
+    names = dict.fromkeys(_owner(parts, types) or ".".join(parts) for parts in read)
+    return Scalar(text, UNKNOWN, tuple(names), None, compile_for)
+
+
+def _columns(tree: Expr) -> list[list[str]]:
+    """The parts of every column's name in a tree."""
+    found: list[list[str]] = []
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        if type(node).__name__ in ("Column", "Dot"):
+            found.append([part.name for part in node_parts(node)])
+        elif type(node).__name__ != "DataType":
+            stack += reversed(list(node.iter_expressions()))
+    return found
+
+
+def _owner(parts: Sequence[str], types: Mapping[str, str]) -> str | None:
+    """The column that a name stands for: itself, or a struct of which it is a field."""
+    for cut in range(len(parts), 0, -1):
+        name = ".".join(parts[:cut])
+        if name in types:
+            return name
+    return None
+
+
+def passing(scalar: Scalar, rows: pl.DataFrame) -> Result:
+    """The rows for which a condition holds, and the reasons of failed rows; NULL counts as false."""
+    values, reasons = scalar(rows)
+    if values.dtype != pl.Boolean:
+        if values.dtype == pl.Null:
+            return pl.Series(_VALUE, [False], dtype=pl.Boolean).new_from_index(0, rows.height), reasons
+        raise refusal("a condition must be a boolean", scalar.text)
+    return (values.fill_null(False) if values.null_count() else values), reasons
+
+
+__all__ = ["Scalar", "compile_scalar", "compile_tree", "passing"]

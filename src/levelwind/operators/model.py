@@ -1,0 +1,131 @@
+"""Model: stands for work of a stated cost, by burning that much CPU time, and of a stated selectivity."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+
+from levelwind.model import Operator
+from levelwind.operators.protocol import Kernel, Stepped
+from levelwind.operators.rows import Arrived, RowType
+from levelwind.operators.state import Segment, State, Table
+
+# The table of the state, and its columns: one row for each input, with how many rows it has brought so far.
+TABLE, INPUT, COUNT = "model", "input", "rows"
+
+
+def burn(seconds: float, *, since: float | None = None) -> None:
+    """Keeps this thread's CPU busy for so many CPU seconds. It does not sleep: load is what it is for.
+
+    Operators that state a load series and read nothing have no rows to burn for: whoever runs them calls
+    this once a second with the sample of that second.
+
+    Parameters
+    ----------
+    since
+        A reading of `time.thread_time` to count from, so that work already done counts as burned.
+    """
+    end = (time.thread_time() if since is None else since) + seconds
+    while time.thread_time() < end:
+        pass
+
+
+def make_model(operator: Operator, inputs: Sequence[RowType]) -> Kernel:
+    """The kernel of a model operator, of any number of inputs, their columns known or not."""
+    # As written, not as the nearest binary fraction: 0.29 of 100 rows are 29, not 28. Nine decimal places are
+    # kept exactly, and products of counts below then stay within 64 bits.
+    selectivity = Fraction(operator.selectivity_of(None)).limit_denominator(10**9)
+    return Burner(operator.stated_cost_s, selectivity, tuple(rows.time for rows in inputs))
+
+
+@dataclass(frozen=True, slots=True)
+class Burner:
+    """Burns ``cost_s`` CPU seconds for each row and puts out ``selectivity`` times as many rows.
+
+    Of ``n`` rows that an input has brought in all, ``floor(selectivity · n)`` have been put out: row ``i``
+    (from 0) comes out ``floor(selectivity · (i + 1)) − floor(selectivity · i)`` times. That is counted for
+    every input by itself, so that neither number nor choice of rows depends on how batches were cut.
+    The columns are those of the first input; what another input lacks of them is null.
+    """
+
+    cost_s: float
+    selectivity: Fraction
+    times: tuple[str | None, ...]
+
+    def step(self, state: State, inputs: Sequence[Arrived]) -> Stepped:
+        """The rows put out, input by input, after the CPU time of all rows taken in."""
+        start = time.thread_time()
+        if not inputs:
+            return Stepped({None: pl.DataFrame()}, state)
+        first = inputs[0].rows
+        arrived = [entry.rows.height for entry in inputs]
+        total = sum(arrived)
+        if total == 0:
+            return Stepped({None: first}, state)
+        before = self._counts(state, len(inputs))
+        frames = []
+        for index, entry in enumerate(inputs):
+            if entry.rows.height:
+                taken = self._take(entry.rows, before[index])
+                if taken.height:
+                    frames.append(taken if index == 0 else self._in_form_of(first, taken, index))
+        if self.selectivity.denominator > 1:
+            state = _counted(state, [old + new for old, new in zip(before, arrived, strict=True)])
+        out = pl.concat(frames) if len(frames) > 1 else frames[0] if frames else first.clear()
+        burn(self.cost_s * total, since=start)
+        return Stepped({None: out}, state)
+
+    def _counts(self, state: State, inputs: int) -> list[int]:
+        """Rows that each input has brought before; of no interest if every row counts alike."""
+        if self.selectivity.denominator > 1:
+            counted = state.table(TABLE, INPUT).read()
+            if counted is not None:
+                return counted.get_column(COUNT).to_list()
+        return [0] * inputs
+
+    def _take(self, rows: pl.DataFrame, before: int) -> pl.DataFrame:
+        """Each row as often as it comes out; ``before`` rows came through the same input earlier."""
+        whole, part = divmod(self.selectivity.numerator, self.selectivity.denominator)
+        if part == 0:
+            return rows if whole == 1 else rows.clear() if whole == 0 else _repeated(rows, whole)
+        # Exact in whole numbers: only the remainder of the count matters, and it is small.
+        divisor = self.selectivity.denominator
+        place = np.arange(rows.height + 1, dtype=np.int64) + before % divisor
+        times = np.diff(place * part // divisor) + whole
+        if whole == 0:
+            return rows.filter(times > 0)
+        return _repeated(rows, times)
+
+    def _in_form_of(self, first: pl.DataFrame, rows: pl.DataFrame, index: int) -> pl.DataFrame:
+        """Rows of another input with the columns of the first; the event times stand for each other."""
+        names = {name: name for name in rows.columns}
+        ours, theirs = self.times[0], self.times[index]
+        if ours is not None and theirs is not None:
+            names[ours] = theirs
+        elif first.width == rows.width == 1:
+            names[first.columns[0]] = rows.columns[0]
+        columns = []
+        for name, dtype in first.schema.items():
+            source = names.get(name)
+            if source is not None and source in rows.columns and rows.schema[source] == dtype:
+                columns.append(rows.get_column(source).alias(name))
+            else:
+                columns.append(pl.Series(name, [None], dtype=dtype).new_from_index(0, rows.height))
+        return pl.DataFrame(columns)
+
+
+def _repeated(rows: pl.DataFrame, times: int | np.ndarray[tuple[int], np.dtype[np.int64]]) -> pl.DataFrame:
+    return rows[np.repeat(np.arange(rows.height), times)]
+
+
+def _counted(state: State, counts: list[int]) -> State:
+    """The state with new counts in place of the old."""
+    frame = pl.DataFrame(
+        {INPUT: range(len(counts)), COUNT: counts}, schema={INPUT: pl.Int64, COUNT: pl.Int64}
+    )
+    return state.with_table(TABLE, Table(INPUT, (Segment.of(frame, INPUT),)))

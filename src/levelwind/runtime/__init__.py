@@ -1,0 +1,1 @@
+"""The superstep, checkpoints and statistics; no Spark."""

@@ -1,0 +1,39 @@
+"""What the nodes are told about the step they are to run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from levelwind.runtime.messages import InFlight
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """One step: everything a task must know besides the program and its rows.
+
+    Parameters
+    ----------
+    directory
+        The checkpoint.
+    previous
+        The step whose commit holds the state to go on from; None at the very start.
+    tokens
+        For each box, the attempt that wrote its state; empty: it has none.
+    streams, behind
+        Watermarks before the step: of the streams, and behind every box.
+    closing
+        No row will follow: everything that is open is put out.
+    staging
+        For each output, the folder for rows that are not yet committed.
+    """
+
+    step: int
+    directory: str
+    previous: int | None = None
+    tokens: tuple[str, ...] = ()
+    streams: Mapping[str, int] = field(default_factory=dict)
+    behind: tuple[int, ...] = ()
+    closing: bool = False
+    in_flight: tuple[InFlight, ...] = ()
+    staging: Mapping[str, str] = field(default_factory=dict)

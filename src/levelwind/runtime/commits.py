@@ -1,0 +1,164 @@
+"""Commits: one readable file per step that says what is true after it.
+
+A commit is made by renaming a finished file into place, so it is there whole or not at all. It names
+everything that the next step needs: how far the sources were read, watermarks, where every operator
+stands, the segments of its state, rows in flight, and the rows of the outputs that are to be published.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from levelwind.model.frozen import frozen_mapping
+from levelwind.operators.state import EMPTY, Segment, State, Table
+from levelwind.runtime.messages import InFlight
+from levelwind.runtime.messages import Segment as Stored
+from levelwind.runtime.storage import read_segment
+
+COMMITS = "commits"
+# Raised when a commit written by this version could not be read by an older one.
+FORMAT = 1
+
+
+class TableRecord(msgspec.Struct, frozen=True):
+    """A table: the column by which rows grow old, the bound below which they are gone, its segments."""
+
+    clock: str
+    horizon: int
+    segments: tuple[Stored, ...]
+
+
+class BoxRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An operator (or instance) after a step."""
+
+    node: str
+    watermark: int
+    token: str = ""
+    tables: dict[str, TableRecord] = {}
+    marks: dict[str, int] = {}
+
+    @property
+    def has_state(self) -> bool:
+        """Whether there is anything to load."""
+        return bool(self.tables or self.marks)
+
+
+class Published(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Rows of one output that a commit made real: files written aside, and the name they get."""
+
+    output: str
+    staged: tuple[str, ...]
+    rows: int
+    final: str | None = None
+
+
+class MoveRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One operator moved between two batches: why, where to, what it cost."""
+
+    step: int
+    operator: str
+    source: str
+    target: str
+    cause: str
+    bytes: int = 0
+    milliseconds: float = 0.0
+
+
+class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
+    """All that is true after a step."""
+
+    step: int
+    nodes: tuple[str, ...]
+    streams: dict[str, int]
+    boxes: dict[str, BoxRecord]
+    format: int = FORMAT
+    batch: int | None = None
+    offsets: tuple[str, ...] = ()
+    time: str = ""
+    fingerprints: dict[str, str] = {}
+    in_flight: tuple[InFlight, ...] = ()
+    outbox: tuple[Published, ...] = ()
+    moves: tuple[MoveRecord, ...] = ()
+    rows: dict[str, int] = {}
+    closed: bool = False
+
+
+def state_of(record: BoxRecord | None, directory: str) -> State:
+    """The state that a record tells of; segments are read when first asked for."""
+    if record is None or not record.has_state:
+        return EMPTY
+    tables = {
+        name: Table(
+            table.clock, tuple(_segment(stored, directory) for stored in table.segments), table.horizon
+        )
+        for name, table in record.tables.items()
+    }
+    return State(frozen_mapping(tables), frozen_mapping(record.marks))
+
+
+def _segment(stored: Stored, directory: str) -> Segment:
+    return Segment(
+        rows=stored.rows,
+        bytes=stored.bytes,
+        low=stored.low,
+        high=stored.high,
+        place=stored.place,
+        load=lambda: read_segment(directory, stored.place),
+    )
+
+
+def path_of(directory: str, step: int) -> Path:
+    """Where the commit of a step lies."""
+    return Path(directory, COMMITS, f"{step:09d}.json")
+
+
+@lru_cache(maxsize=2)
+def read_commit(directory: str, step: int) -> Commit:
+    """The commit of a step. Kept, since a node may need many operators from one."""
+    return msgspec.json.decode(path_of(directory, step).read_bytes(), type=Commit)
+
+
+def write_commit(directory: str, commit: Commit) -> int:
+    """Make a commit real; returns its size in bytes."""
+    path = path_of(directory, commit.step)
+    data = msgspec.json.encode(commit)
+    write_whole(path, msgspec.json.format(data, indent=1) if len(data) < READABLE else data)
+    return len(data)
+
+
+# Above this many bytes a commit is one line: laying it out would cost more than writing it.
+READABLE = 1 << 18
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that it is there whole or not at all, even if the machine stops."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with open(aside, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(aside, path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def steps_of(directory: str) -> list[int]:
+    """The steps whose commits are there, in order."""
+    folder = Path(directory, COMMITS)
+    if not folder.is_dir():
+        return []
+    return sorted(int(path.stem) for path in folder.glob("[0-9]*.json"))
+
+
+def as_json(commit: Commit) -> Any:
+    """A commit as plain data."""
+    return msgspec.to_builtins(commit)

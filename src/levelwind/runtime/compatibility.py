@@ -1,0 +1,115 @@
+"""Whether a network may go on from a checkpoint that was made by another version of it.
+
+Operators that did not change keep their state, new ones start empty, those that are gone lose theirs. What
+cannot be right is refused: state that would be read as something it is not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from levelwind.errors import InputError, Problem
+from levelwind.model import Network, Stream
+from levelwind.operators.rows import RowType
+from levelwind.runtime.commits import FORMAT, Commit
+from levelwind.runtime.program import Box, Layout
+
+STREAM_PREFIX = "stream "
+
+
+def fingerprints(layout: Layout) -> dict[str, str]:
+    """For every operator (as placed) and stream, a short text that changes when its meaning does."""
+    found = {
+        box.name: _box(box, [layout.types[port] for port in box.operator.inputs]) for box in layout.boxes
+    }
+    for name, stream in layout.network.streams.items():
+        found[STREAM_PREFIX + name] = _stream(stream)
+    return found
+
+
+def _box(box: Box, inputs: list[RowType]) -> str:
+    operator = box.operator
+    told = [
+        operator.kind,
+        repr(operator.spec),
+        repr(operator.split),
+        *(str(port) for port in operator.inputs),
+    ]
+    return _short([*told, *(repr((rows.schema, rows.time)) for rows in inputs)])
+
+
+def _stream(stream: Stream) -> str:
+    source = sorted((key, repr(value)) for key, value in (stream.source or {}).items() if key in _IDENTITY)
+    return _short([repr(stream.schema), repr(stream.time), repr(source)])
+
+
+# Of a source, what its offsets depend on; how fast it is read may change.
+_IDENTITY = ("format", "path", "subscribe", "assign", "seed", "order")
+
+
+def _short(parts: list[str]) -> str:
+    return hashlib.sha256("\x00".join(parts).encode()).hexdigest()[:16]
+
+
+def check_commit(commit: Commit, layout: Layout, nodes: tuple[str, ...]) -> list[str]:
+    """Refuse what cannot be right; returns notes on what starts empty and what is given up."""
+    if commit.format > FORMAT:
+        rule = "the checkpoint's format must be one that this version knows"
+        hint = f"it was written by a newer version: format {commit.format}, known up to {FORMAT}"
+        raise InputError([Problem(rule=rule, key="checkpoint", value=str(commit.format), hint=hint)])
+    now = fingerprints(layout)
+    problems = [*_changed_streams(commit, now, layout.network), *_changed_boxes(commit, now)]
+    if commit.in_flight and {name for name in now if not name.startswith(STREAM_PREFIX)} != set(commit.boxes):
+        rule = "operators must stay as they are while rows are on their way between them"
+        hint = "run the network as it was with --until-idle first"
+        problems.append(Problem(rule=rule, key="checkpoint", hint=hint))
+    if problems:
+        raise InputError(problems)
+    return _notes(commit, now)
+
+
+def _changed_streams(commit: Commit, now: dict[str, str], network: Network) -> list[Problem]:
+    before = {name: mark for name, mark in commit.fingerprints.items() if name.startswith(STREAM_PREFIX)}
+    if not before:
+        return []
+    problems = []
+    for name in sorted({*before, *(key for key in now if key.startswith(STREAM_PREFIX))}):
+        if before.get(name) == now.get(name):
+            continue
+        what = (
+            "is new"
+            if name not in before
+            else "is gone"
+            if name not in now
+            else "has another source or schema"
+        )
+        rule = "the streams of a checkpoint must stay as they are: it says how far each was read"
+        hint = "take a new checkpoint, or leave the stream as it was"
+        key = name.removeprefix(STREAM_PREFIX)
+        problems.append(Problem(rule=rule, key=f"streams.{key}", value=what, hint=hint))
+    return problems
+
+
+def _changed_boxes(commit: Commit, now: dict[str, str]) -> list[Problem]:
+    rule = "an operator with state must stay as it is under its name: its state would be read as another's"
+    hint = "give the changed operator a new name: it then starts empty"
+    return [
+        Problem(rule=rule, key=name, value=f"{_rows(commit, name)} rows of state", hint=hint)
+        for name, record in commit.boxes.items()
+        if name in now and record.has_state and commit.fingerprints.get(name, now[name]) != now[name]
+    ]
+
+
+def _rows(commit: Commit, name: str) -> int:
+    return sum(s.rows for table in commit.boxes[name].tables.values() for s in table.segments)
+
+
+def _notes(commit: Commit, now: dict[str, str]) -> list[str]:
+    new = [name for name in now if name not in commit.boxes and not name.startswith(STREAM_PREFIX)]
+    gone = [name for name in commit.boxes if name not in now]
+    notes = []
+    if new:
+        notes.append(f"new, start empty: {', '.join(new)}")
+    if gone:
+        notes.append(f"gone, their state is given up: {', '.join(gone)}")
+    return notes

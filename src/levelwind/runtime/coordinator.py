@@ -1,0 +1,335 @@
+"""The driver's part of a run: step after step, each committed whole before anyone sees its rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from levelwind.errors import LevelwindError
+from levelwind.operators.rows import BEGINNING, END
+from levelwind.runtime.batch import Batch
+from levelwind.runtime.commits import (
+    BoxRecord,
+    Commit,
+    MoveRecord,
+    Published,
+    TableRecord,
+    read_commit,
+    steps_of,
+    write_commit,
+)
+from levelwind.runtime.messages import BoxReport, NodeReport, Seen, TableReport
+from levelwind.runtime.program import Layout, Program
+from levelwind.runtime.retention import Retention
+from levelwind.runtime.sinks import Sink
+from levelwind.runtime.watermarks import advance, input_watermarks
+
+
+class RunError(LevelwindError):
+    """A run could not go on."""
+
+
+class Executor(Protocol):
+    """Carries out supersteps: on Spark, or in this process."""
+
+    def run(self, program: Program, batch: Batch, rows: Any) -> list[NodeReport]:
+        """Run one step on what the sources brought (None: nothing), and return all nodes' reports."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """An operator that is to stand on another node from the next step on."""
+
+    operator: str
+    target: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What happened in one step. Times are in seconds."""
+
+    commit: Commit
+    reports: tuple[NodeReport, ...]
+    program: Program
+    started: float
+    wall_s: float
+    run_s: float
+    commit_s: float
+    publish_s: float
+
+    @property
+    def seen(self) -> dict[str, int]:
+        """Rows read of each stream."""
+        found: dict[str, int] = {}
+        for report in self.reports:
+            for part in report.seen:
+                found[part.stream] = found.get(part.stream, 0) + part.rows
+        return found
+
+    @property
+    def boxes(self) -> Iterable[tuple[NodeReport, BoxReport]]:
+        """Every box's report beside that of its node."""
+        return ((report, box) for report in self.reports for box in report.boxes)
+
+
+class Coordinator:
+    """Runs steps on an executor and commits them.
+
+    Parameters
+    ----------
+    layout, nodes, placement
+        What runs, on which nodes, where at first. A checkpoint knows better where operators stand.
+    directory
+        The checkpoint.
+    sinks
+        By output, and dead letters under `DEAD_LETTERS`.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        nodes: Sequence[str],
+        placement: Mapping[str, str],
+        *,
+        directory: str,
+        executor: Executor,
+        sinks: Mapping[str, Sink],
+        fingerprints: Mapping[str, str] | None = None,
+        clock: Callable[[], float] = time.time,
+        keep: int = 3,
+    ) -> None:
+        self.layout = layout
+        self.program = Program.of(layout, tuple(nodes), placement)
+        self.directory = directory
+        self.executor = executor
+        self.sinks = dict(sinks)
+        self.fingerprints = dict(fingerprints or {})
+        self.clock = clock
+        self.last: Commit | None = None
+        self._moves: list[Move] = []
+        self._silent_since: dict[str, float] = {}
+        self._retention = Retention(directory, keep)
+
+    def recover(self) -> Commit | None:
+        """Go on from the last commit, if there is one: publish what it names, clear what nobody names."""
+        steps = steps_of(self.directory)
+        if steps:
+            self.last = read_commit(self.directory, steps[-1])
+            self._publish(self.last)
+        self._retention.start([read_commit(self.directory, step) for step in steps])
+        return self.last
+
+    def move(self, moves: Iterable[Move]) -> None:
+        """From the next step on, operators stand elsewhere; those that stand there already are left out."""
+        self._moves += moves
+
+    @property
+    def step_number(self) -> int:
+        """The number of the next step."""
+        return 0 if self.last is None else self.last.step + 1
+
+    def step(
+        self, rows: Any, *, batch: int | None = None, offsets: Sequence[str] = (), closing: bool = False
+    ) -> Step:
+        """Run one step and commit it."""
+        started = self.clock()
+        begin = time.perf_counter()
+        moved = self._apply_moves()
+        order = self._order(closing=closing)
+        reports = self.executor.run(self.program, order, rows)
+        ran = time.perf_counter()
+        failures = [failure for report in reports for failure in report.failures]
+        if failures:
+            raise RunError("; ".join(failures[:3]))
+        commit = self._commit(order, reports, moved, batch, offsets)
+        write_commit(self.directory, commit)
+        committed = time.perf_counter()
+        self.last = commit
+        self._publish(commit)
+        published = time.perf_counter()
+        self._retention.add(commit)
+        return Step(
+            commit=commit,
+            reports=tuple(reports),
+            program=self.program,
+            started=started,
+            wall_s=published - begin,
+            run_s=ran - begin,
+            commit_s=committed - ran,
+            publish_s=published - committed,
+        )
+
+    def close(self) -> list[Step]:
+        """Put out all that is open, rows in flight included."""
+        steps = [self.step(None, closing=True)]
+        # A closing step in `next` mode reaches one node further each time.
+        while steps[-1].commit.in_flight or self._unsettled(steps[-1].commit):
+            steps.append(self.step(None, closing=True))
+        return steps
+
+    def _unsettled(self, commit: Commit) -> bool:
+        return any(record.watermark != END for record in commit.boxes.values()) and not self.program.within
+
+    def _apply_moves(self) -> list[MoveRecord]:
+        """The new program, and a record for each operator that changes its node."""
+        wanted = {move.operator: move for move in self._moves}
+        self._moves = []
+        placement = self.program.placement
+        moved = [
+            MoveRecord(
+                step=self.step_number,
+                operator=name,
+                source=placement[name],
+                target=move.target,
+                cause=move.cause,
+            )
+            for name, move in wanted.items()
+            if placement[name] != move.target
+        ]
+        if moved:
+            placement.update({record.operator: record.target for record in moved})
+            self.program = Program.of(self.layout, self.program.nodes, placement)
+        return moved
+
+    def _order(self, *, closing: bool) -> Batch:
+        """What the nodes are told."""
+        last = self.last
+        boxes = {} if last is None else last.boxes
+        records = [boxes.get(box.name) for box in self.layout.boxes]
+        return Batch(
+            step=self.step_number,
+            directory=self.directory,
+            previous=None if last is None else last.step,
+            tokens=tuple(record.token if record and record.has_state else "" for record in records),
+            streams=self._streams_before(),
+            behind=self._behind(records, closing=closing),
+            closing=closing,
+            in_flight=() if last is None else last.in_flight,
+            staging={name: sink.staging for name, sink in self.sinks.items()},
+        )
+
+    def _behind(self, records: Sequence[BoxRecord | None], *, closing: bool) -> tuple[int, ...]:
+        """Watermarks behind every box. A run that was closed and goes on is back where its streams are."""
+        if self.last is not None and self.last.closed and not closing:
+            _, behind = input_watermarks(self.program, self.last.streams, None)
+            return tuple(behind)
+        return tuple(BEGINNING if record is None else record.watermark for record in records)
+
+    def _streams_before(self) -> dict[str, int]:
+        """Watermarks of the streams; one that has been silent too long goes along with the others."""
+        streams = {} if self.last is None else dict(self.last.streams)
+        now = self.clock()
+        network = self.layout.network
+        idle = {
+            name
+            for name, stream in network.streams.items()
+            if stream.idle_after_s is not None
+            and now - self._silent_since.setdefault(name, now) > stream.idle_after_s
+        }
+        awake = [
+            streams.get(name, BEGINNING) for name, s in network.streams.items() if s.time and name not in idle
+        ]
+        for name in idle if awake else ():
+            streams[name] = max(streams.get(name, BEGINNING), min(awake))
+        return streams
+
+    def _commit(
+        self,
+        order: Batch,
+        reports: Sequence[NodeReport],
+        moved: Sequence[MoveRecord],
+        batch: int | None,
+        offsets: Sequence[str],
+    ) -> Commit:
+        seen = [part for report in reports for part in report.seen]
+        streams = advance(self.layout.network, order.streams, seen)
+        ends = dict.fromkeys(streams, END) if order.closing else streams
+        _, behind = input_watermarks(self.program, ends, order.behind)
+        placement = self.program.placement
+        done = {box.box: (report, box) for report in reports for box in report.boxes}
+        boxes: dict[str, BoxRecord] = {}
+        for box in self.layout.boxes:
+            before = None if self.last is None else self.last.boxes.get(box.name)
+            report, result = done[box.index]
+            boxes[box.name] = BoxRecord(
+                node=placement[box.name],
+                # After the end of the sources a later run may bring more: then time goes on from there.
+                watermark=behind[box.index],
+                token=report.token,
+                tables=_tables(before, result.tables),
+                marks=result.marks,
+            )
+        self._note_seen(seen)
+        return Commit(
+            step=order.step,
+            nodes=self.program.nodes,
+            streams=streams,
+            boxes=boxes,
+            batch=self.last.batch if batch is None and self.last is not None else batch,
+            offsets=tuple(offsets),
+            time=datetime.fromtimestamp(self.clock(), UTC).isoformat(),
+            fingerprints=self.fingerprints,
+            in_flight=tuple(entry for report in reports for entry in report.in_flight),
+            outbox=self._outbox(reports),
+            moves=tuple(_with_cost(record, done, self.layout) for record in moved),
+            rows=self._rows_so_far(seen),
+            closed=order.closing,
+        )
+
+    def _outbox(self, reports: Sequence[NodeReport]) -> tuple[Published, ...]:
+        staged: dict[str, list[tuple[int, str, int]]] = {}
+        for report in reports:
+            for entry in report.staged:
+                staged.setdefault(entry.output, []).append((entry.rank, entry.path, entry.rows))
+        return tuple(
+            Published(
+                name, tuple(path for _, path, _ in sorted(entries)), sum(rows for _, _, rows in entries)
+            )
+            for name, entries in sorted(staged.items())
+        )
+
+    def _rows_so_far(self, seen: Iterable[Seen]) -> dict[str, int]:
+        rows = {} if self.last is None else dict(self.last.rows)
+        for part in seen:
+            rows[part.stream] = rows.get(part.stream, 0) + part.rows
+        return rows
+
+    def _note_seen(self, seen: Iterable[Seen]) -> None:
+        now = self.clock()
+        for part in seen:
+            if part.rows:
+                self._silent_since[part.stream] = now
+
+    def _publish(self, commit: Commit) -> None:
+        for entry in commit.outbox:
+            self.sinks[entry.output].publish(commit.step, entry)
+
+
+def _tables(before: BoxRecord | None, reported: Mapping[str, TableReport]) -> dict[str, TableRecord]:
+    """Tables with all segments whole: those that stayed are taken over from the last commit."""
+    found = {}
+    for name, table in reported.items():
+        old = before.tables[name].segments if before is not None and name in before.tables else ()
+        segments = tuple(old[entry] if isinstance(entry, int) else entry for entry in table.segments)
+        found[name] = TableRecord(table.clock, table.horizon, segments)
+    return found
+
+
+def _with_cost(
+    record: MoveRecord, done: Mapping[int, tuple[NodeReport, BoxReport]], layout: Layout
+) -> MoveRecord:
+    _, result = done[layout.box_named[record.operator].index]
+    return MoveRecord(
+        step=record.step,
+        operator=record.operator,
+        source=record.source,
+        target=record.target,
+        cause=record.cause,
+        bytes=result.loaded_bytes,
+        milliseconds=result.loaded_s * 1e3,
+    )

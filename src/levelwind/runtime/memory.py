@@ -1,0 +1,38 @@
+"""State that stays in a worker process from one batch to the next, so that it need not be read again."""
+
+from __future__ import annotations
+
+import time
+
+from levelwind.operators.state import EMPTY, State
+from levelwind.runtime.batch import Batch
+from levelwind.runtime.commits import read_commit, state_of
+
+# (checkpoint, box) → (step, token of the attempt, state after it). A guess at best: what counts is in the
+# checkpoint, and what is here is used only if the commit names this very attempt.
+_KEPT: dict[tuple[str, str], tuple[int, str, State]] = {}
+
+
+def recall(batch: Batch, name: str, token: str) -> tuple[State, int, float]:
+    """An operator's state before a step; bytes and seconds it took to load, 0 if it was at hand."""
+    if not token or batch.previous is None:
+        return EMPTY, 0, 0.0
+    kept = _KEPT.get((batch.directory, name))
+    if kept is not None and kept[:2] == (batch.previous, token):
+        return kept[2], 0, 0.0
+    start = time.perf_counter()
+    state = state_of(read_commit(batch.directory, batch.previous).boxes.get(name), batch.directory)
+    for segment in state.segments():
+        _ = segment.frame
+    return state, state.bytes, time.perf_counter() - start
+
+
+def remember(batch: Batch, name: str, token: str, state: State) -> None:
+    """Keep an operator's state after a step."""
+    _KEPT[batch.directory, name] = (batch.step, token, state)
+
+
+def forget(directory: str | None = None) -> None:
+    """Give up what is kept, of one checkpoint or of all."""
+    for key in [key for key in _KEPT if directory is None or key[0] == directory]:
+        del _KEPT[key]
