@@ -1,7 +1,7 @@
 """Levelwind: where every operator of every continuous query runs.
 
 The functions of the command line, for notebooks and programs: `load` and `load_cluster` read files,
-`parse` reads text; `plan`, `measure`, `compare`, `explain` and `size` do what the commands do.
+`parse` reads text; `plan`, `measure`, `compare`, `explain`, `size` and `run` do what the commands do.
 """
 
 from importlib import import_module
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from levelwind.model import Cluster, Measures, Network, Node, Plan, PlanStatus
     from levelwind.placement import planner_names as planners
     from levelwind.planning import Explanation, Sizing, compare, explain, measure, plan, size
+    from levelwind.spark.api import run
 
 # Imported when first used: `levelwind --help` need not wait for NumPy.
 _HOMES = {
@@ -35,6 +36,7 @@ _HOMES = {
     "parse": "frontend",
     "plan": "planning",
     "planners": "placement",
+    "run": "spark.api",
     "size": "planning",
 }
 
@@ -58,6 +60,7 @@ __all__ = [
     "parse",
     "plan",
     "planners",
+    "run",
     "size",
 ]
 

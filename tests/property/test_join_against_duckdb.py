@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import duckdb
 import polars as pl
 import pytest
-from arrivals import TYPES, bag, run, streams
+from arrivals import TYPES, bag, query, run, streams
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from levelwind.model import Column, Operator
 from levelwind.model.operator import Join
 from levelwind.operators.join import make_join
 from levelwind.operators.rows import END, Arrived, RowType
+from levelwind.operators.state import EMPTY
 
 READ = RowType(tuple(Column(name=name, type=kind) for name, kind in TYPES.items()), "ts")
 CONDITIONS = [
@@ -39,17 +39,15 @@ CONDITIONS = [
 
 
 def expected(left, right, within, where):
-    with duckdb.connect() as database:
-        database.execute("SET TimeZone = 'UTC'; SET threads = 1")
-        database.register("l", left.to_arrow())
-        database.register("r", right.to_arrow())
-        condition = (where or "true").replace("<=>", "IS NOT DISTINCT FROM")
-        found = database.execute(
-            "SELECT epoch_us(a.ts), a.k, a.v, a.f, a.s, epoch_us(b.ts), b.k, b.v, b.f, b.s,"
-            " greatest(epoch_us(a.ts), epoch_us(b.ts)) FROM l a JOIN r b"
-            f" ON abs(epoch_us(a.ts) - epoch_us(b.ts)) <= {within} AND ({condition})"
-        )
-        return bag(found.fetchall())
+    condition = (where or "true").replace("<=>", "IS NOT DISTINCT FROM")
+    found = query(
+        "SELECT epoch_us(a.ts), a.k, a.v, a.f, a.s, epoch_us(b.ts), b.k, b.v, b.f, b.s,"
+        " greatest(epoch_us(a.ts), epoch_us(b.ts)) FROM l a JOIN r b"
+        f" ON abs(epoch_us(a.ts) - epoch_us(b.ts)) <= {within} AND ({condition})",
+        l=left,
+        r=right,
+    )
+    return bag(found)
 
 
 def plain(rows):
@@ -129,10 +127,7 @@ def test_failing_pairs_do_not_depend_on_how_rows_are_cut(data, within):
 
 @pytest.mark.parametrize("within", [0, 5])
 def test_state_stays_bounded_on_a_long_stream(within):
-    kernel, state, most = kernel_of("a.k = b.k", within), None, 0
-    from levelwind.operators.state import EMPTY
-
-    state = EMPTY
+    kernel, state, most = kernel_of("a.k = b.k", within), EMPTY, 0
     rows = pl.DataFrame({"ts": range(20_000), "k": 0, "v": 0, "f": 0.0, "s": "a"}).with_columns(
         pl.col("ts").cast(pl.Datetime("us", "UTC")), pl.col("k").cast(pl.Int32)
     )

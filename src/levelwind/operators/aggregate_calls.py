@@ -7,7 +7,6 @@ made once.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from levelwind.errors import input_error
 from levelwind.frontend.columntypes import INTEGERS
 from levelwind.frontend.expressions import clip, is_aggregate, parse_expression
 from levelwind.model.frozen import frozen_mapping
+from levelwind.operators.equality import one_form
 from levelwind.operators.expressions import Scalar, compile_tree
 
 if TYPE_CHECKING:
@@ -132,15 +132,6 @@ def _counted(values: list[pl.Series], *, distinct: bool) -> pl.Series:
     whole = pl.struct(*(each.alias(str(i)) for i, each in enumerate(values))) if distinct else pl.lit(True)
     there = pl.all_horizontal(*(each.is_not_null() for each in values))
     return pl.select(pl.when(there).then(whole)).to_series()
-
-
-def one_form(values: pl.Series) -> pl.Series:
-    """The values with one NaN and one zero, as Spark compares and groups them."""
-    if not values.dtype.is_float():
-        return values
-    values = values.fill_nan(math.nan)
-    zero = (values == 0.0).fill_null(False)
-    return values.zip_with(~zero, pl.Series([0.0], dtype=values.dtype)) if zero.any() else values
 
 
 def split_compute(compute: Mapping[str, str], types: Mapping[str, str]) -> Computation:

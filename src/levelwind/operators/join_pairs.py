@@ -21,7 +21,7 @@ _POSITION = "__position"
 class Side:
     """Rows of one input, as far as pairing is concerned: event times, and a frame of key columns.
 
-    The key columns of both sides have the same names and types, with NaN and zero in one form each;
+    The key columns of both sides have the same names and types, as keys of a join (see `as_key`);
     None if any two rows may be a pair.
     """
 

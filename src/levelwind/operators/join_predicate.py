@@ -15,7 +15,7 @@ import polars as pl
 
 from levelwind.errors import input_error
 from levelwind.frontend.expressions import column_name, parse_expression
-from levelwind.operators.aggregate_calls import one_form
+from levelwind.operators.equality import as_key
 from levelwind.operators.expressions import Scalar, compile_tree, passing
 from levelwind.operators.join_safety import key_type, never_fails, value_type
 from levelwind.operators.types import dtype_of
@@ -72,7 +72,7 @@ class Condition:
             values, _ = key.sides[side](rows)
             dtype = dtype_of(key.type)
             assert dtype is not None
-            columns.append(one_form(values.cast(dtype)).alias(str(index)))
+            columns.append(as_key(values.cast(dtype)).alias(str(index)))
         return pl.DataFrame(columns)
 
 

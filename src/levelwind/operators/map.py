@@ -22,7 +22,7 @@ def make_map(operator: Operator, inputs: Sequence[RowType]) -> Kernel:
     types, time = inputs[0].types, inputs[0].time
     selected = {name: compile_scalar(text, types) for name, text in spec.select.items() if name != time}
     places = list(spec.select)
-    return Mapper(selected, time, len(places) if time not in spec.select else places.index(time))
+    return Mapper(selected, time, places.index(time) if time in places else len(places))
 
 
 @dataclass(frozen=True, slots=True)

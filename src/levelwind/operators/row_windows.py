@@ -15,8 +15,9 @@ import polars as pl
 from levelwind.errors import input_error
 from levelwind.model import Operator
 from levelwind.model.operator import Aggregate, RowWindow
-from levelwind.operators.aggregate_calls import first_reason, one_form, split_compute
+from levelwind.operators.aggregate_calls import first_reason, split_compute
 from levelwind.operators.aggregate_rows import aggregate_rows
+from levelwind.operators.equality import as_key, from_key
 from levelwind.operators.protocol import Stepped
 from levelwind.operators.row_window_layout import Layout, sliding, timed
 from levelwind.operators.rows import BEGINNING, END, ORDER, TIME, Arrived, Rejected, RowType, split_rejected
@@ -73,6 +74,7 @@ class RowWindows:
         kinds = {name: rows.types[name] for name in spec.by}
         kinds |= {name: scalar.type for name, scalar in self._computation.finals.items()}
         schema = {name: dtype_of(kind) or pl.Null() for name, kind in kinds.items()}
+        self._key_types = {name: schema[name] for name in self._by}
         self._nothing = pl.DataFrame(schema={**schema, **dict.fromkeys(WINDOW_COLUMNS, TIME)})
 
     def step(self, state: State, inputs: Sequence[Arrived]) -> Stepped:
@@ -135,7 +137,11 @@ class RowWindows:
         """What is kept of rows that are settled: their group, their time, and what calls are made on."""
         arguments, _ = self._computation.arguments(rows)
         none = pl.zeros(rows.height, pl.Int64, eager=True)
-        keys = [one_form(rows.get_column(name)) for name in self._by] or [none.alias(_ALL)]
+        keys = [
+            as_key(rows.get_column(name)) if of.is_float() else rows.get_column(name)
+            for name, of in self._key_types.items()
+        ]
+        keys = keys or [none.alias(_ALL)]
         time = none if self._time is None else rows.get_column(self._time).to_physical()
         return pl.DataFrame([*keys, time.alias(_TIME), *arguments.get_columns()])
 
@@ -214,7 +220,8 @@ class RowWindows:
         found, reasons = aggregate_rows(self._computation.calls, members, _WINDOW)
 
         starts = layout.starts[part]
-        found = found.with_columns(rows.get_column(name).gather(starts) for name in self._by)
+        groups = [rows.get_column(name).gather(starts) for name in self._by]
+        found = found.with_columns(from_key(keys, self._key_types[keys.name]) for keys in groups)
         results, failed = self._computation.results(found)
         columns = [*(found.get_column(name) for name in self._by), *results.get_columns()]
         if self._time is None:

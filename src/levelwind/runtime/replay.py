@@ -101,7 +101,7 @@ class Progress:
         if self._tied is None:
             self._tied = now, self.replay.moment(start)
         since, moment = self._tied
-        return self.replay.reached(start, moment + int((now - since) * self.replay.speed * US_PER_S))
+        return self.replay.reached(start, moment + round((now - since) * self.replay.speed * US_PER_S))
 
 
 def even_parts(start: int, end: int, parts: int) -> list[tuple[int, int]]:

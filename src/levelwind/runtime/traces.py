@@ -37,6 +37,7 @@ ORDERS = ("time", "file")
 FOREVER = "forever"
 # Finer fractions of a row are not kept: row numbers times this must fit into 64 bits.
 MOST_PARTS = 1_000_000
+_ARRIVAL = "__arrival"
 Numbers = npt.NDArray[np.int64]
 
 
@@ -174,15 +175,11 @@ def _load_pace(recording: Recording, files: tuple[TraceFile, ...]) -> Pace:
     table, everything = _load(recording, files, {})
     if len(everything) == 0:
         return Pace(np.zeros(0, dtype=np.int64), 0, 1)
-    times = microseconds_of(table.column(recording.time))
-    if recording.order == "file":
-        times = np.maximum.accumulate(times)
-        first, last = int(everything[0]), int(everything.max())
-    else:
-        first, last = int(everything.min()), int(everything.max())
+    times = microseconds_of(table.column(_ARRIVAL))
+    first = int(everything[0] if recording.order == "file" else everything.min())
+    last = int(everything.max())
     # The next round begins after the last row by the mean distance of rows.
     gap = (last - first) // max(1, len(everything) - 1)
-    times.flags.writeable = False
     return Pace(times, first, last - first + max(1, gap))
 
 
@@ -196,7 +193,7 @@ def _load_rows(recording: Recording, files: tuple[TraceFile, ...], schema: pa.Sc
 def _load(
     recording: Recording, files: tuple[TraceFile, ...], columns: Mapping[str, pa.DataType]
 ) -> tuple[pa.Table, Numbers]:
-    """Columns of the rows that are replayed, in their order; the times of all rows, as the files have them."""
+    """Columns of the rows that are replayed, in their order; the times of all rows, in the files' order."""
     wanted: dict[str, pa.DataType | None] = {recording.time: None, **columns}
     where = recording.where
     if where is not None and where.column not in wanted:
@@ -207,15 +204,17 @@ def _load(
         rule = f"the time column {recording.time} must not be null"
         raise input_error(rule, key="path", value=f"{times.null_count} rows of {recording.path}")
     everything = microseconds_of(times)
+    # In the file's order a row waits for all before it, be they replayed here or by another stream.
+    arrival = np.maximum.accumulate(everything) if recording.order == "file" else everything
+    table = table.append_column(_ARRIVAL, pa.array(arrival))
     if where is not None:
         table = table.filter(where.kept(table.column(where.column)))
         if table.num_rows == 0 and len(everything):
             rule = "no row has this value"
             raise input_error(rule, key="where", value=f"{where.column} = {where.value}")
-    if recording.order == "time":
-        own = microseconds_of(table.column(recording.time))
-        if np.any(own[1:] < own[:-1]):
-            table = table.take(pa.array(np.argsort(own, kind="stable")))
+    own = microseconds_of(table.column(_ARRIVAL))
+    if np.any(own[1:] < own[:-1]):
+        table = table.take(pa.array(np.argsort(own, kind="stable")))
     return table, everything
 
 

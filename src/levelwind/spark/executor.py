@@ -51,6 +51,7 @@ class SparkExecutor:
         if rows is None:
             pairs = self._context.parallelize([], 1)
         else:
+            assert self._intake is not None
             read = arrow_batches(rows)
             pairs = read.mapPartitionsWithIndex(partial(_enter, known, batch, self._intake))
         for level in range(program.depth):

@@ -323,6 +323,7 @@ class LoopbackCluster:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_")}
         environment |= {
             "SPARK_HOME": str(_spark_home()),
+            "SPARK_SCALA_VERSION": _scala_version(),
             "SPARK_LOCAL_IP": host,
             "SPARK_LOCAL_DIRS": str(scratch),
             # A worker hands its environment on: this is where executors look for theirs.
@@ -427,6 +428,12 @@ def _spark_home() -> Path:
         rule = "is installed for a cluster on this machine"
         raise input_error(rule, key="pyspark")
     return Path(spec.origin).parent
+
+
+def _scala_version() -> str:
+    """Spark's scripts tell the worker, which needs it to start an executor; it stands in the jars' names."""
+    jar = next(iter((_spark_home() / "jars").glob("spark-core_*.jar")))
+    return jar.name.removeprefix("spark-core_").partition("-")[0]
 
 
 def _java(environment: Mapping[str, str] = os.environ) -> str:

@@ -38,9 +38,7 @@ def resident_bytes(session: int) -> int:
 def cpu_seconds(session: int) -> float:
     """CPU time of the processes that a session has now; what ended before is not in it."""
     ticks = sum(
-        int(fields[_USER]) + int(fields[_SYSTEM])
-        for _, fields in _all_fields()
-        if _lives_in(fields, session)
+        int(fields[_USER]) + int(fields[_SYSTEM]) for _, fields in _all_fields() if _lives_in(fields, session)
     )
     return ticks / os.sysconf("SC_CLK_TCK")
 

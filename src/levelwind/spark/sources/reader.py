@@ -35,7 +35,7 @@ class Part(InputPartition):  # type: ignore[misc]
 
 
 class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """Plans batches by the progress of a replay, in one process for the whole query, and reads them in others.
+    """Plans batches by the progress of a replay, in one process for the query, and reads them in others.
 
     It is pickled for the readers: it holds what describes the replay, never its rows, which every process
     loads once for itself.

@@ -1,0 +1,272 @@
+"""A network on Spark: one streaming query reads all sources, and every batch is a step of the coordinator."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from levelwind.errors import InputError, Problem
+from levelwind.model import Cluster, Network
+from levelwind.runtime.compatibility import check_commit, fingerprints
+from levelwind.runtime.coordinator import Coordinator, Move, RunError, Step
+from levelwind.runtime.program import Layout
+from levelwind.runtime.sinks import Discard, ParquetSink, Sink
+from levelwind.runtime.sources import reader_options
+from levelwind.runtime.staging import DEAD_LETTERS
+from levelwind.spark.executor import PlainExchange, SparkExecutor
+from levelwind.spark.intake import Intake, select_schema, spark_schema
+from levelwind.spark.session import start_session
+from levelwind.spark.sinks import ConsoleSink, SparkSink
+from levelwind.spark.sources.registration import register
+
+SPARK_CHECKPOINT = "spark"
+POLL_S = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """How a network is run.
+
+    Parameters
+    ----------
+    cluster, placement
+        The nodes, and where every operator stands at first.
+    master
+        Where Spark runs, if no session is given.
+    checkpoint, directory
+        What a restart goes on from; where statistics, logs and the like of this run go.
+    until_idle
+        Stop at the sources' end as of the start, and put out all that is open.
+    before_step, after_step
+        Called around every step: the first may ask for moves, the second sees what happened.
+    """
+
+    cluster: Cluster
+    placement: Mapping[str, str]
+    checkpoint: Path
+    directory: Path
+    master: str = "local[*]"
+    settings: Mapping[str, str] = field(default_factory=dict)
+    until_idle: bool = False
+    before_step: Callable[[int], Sequence[Move]] | None = None
+    after_step: Callable[[Step], None] | None = None
+    keep: int = 3
+
+
+class SparkRun:
+    """One run of a network. `start` it, then `wait` for its end or `stop` it."""
+
+    def __init__(
+        self,
+        network: Network,
+        options: RunOptions,
+        *,
+        session: SparkSession | None = None,
+        sources: Mapping[str, DataFrame] | None = None,
+    ) -> None:
+        self.network = network
+        self.options = options
+        self.notes: list[str] = []
+        self._sources = dict(sources or {})
+        self._own_session = session is None
+        self._given = session
+        self._query: StreamingQuery | None = None
+        self._failure: BaseException | None = None
+        # Held while a batch runs, so that a stop never comes in the midst of one.
+        self._running = threading.Lock()
+        self._stopping = False
+        self.layout = Layout(network)
+        self.sinks = make_sinks(network, options)
+        self.executor: SparkExecutor | None = None
+        self.coordinator: Coordinator | None = None
+
+    @property
+    def session(self) -> SparkSession:
+        """The session that the run uses."""
+        assert self._given is not None
+        return self._given
+
+    def start(self) -> None:
+        """Start Spark if need be, recover, and begin to read."""
+        nodes = self.options.cluster.names
+        if self._given is None:
+            log = self.options.directory / "spark.log"
+            self._given = start_session(self.options.master, self.options.settings, log=log)
+        for sink in self.sinks.values():
+            if isinstance(sink, SparkSink):
+                sink.session = self.session
+        self.executor = SparkExecutor(self.session.sparkContext, PlainExchange(len(nodes)))
+        self.coordinator = Coordinator(
+            self.layout,
+            nodes,
+            self.options.placement,
+            directory=str(self.options.checkpoint),
+            executor=self.executor,
+            sinks=self.sinks,
+            fingerprints=fingerprints(self.layout),
+            keep=self.options.keep,
+        )
+        last = self.coordinator.recover()
+        if last is not None:
+            self.notes += check_commit(last, self.layout, nodes)
+        self._query = self._read()
+
+    def _read(self) -> StreamingQuery:
+        """The one query that reads all sources."""
+        register(self.session)
+        frames = {name: self._frame(name) for name in self.network.streams}
+        intake, whole = Intake.of(frames)
+        assert self.executor is not None
+        self.executor.read_with(intake)
+        checkpoint = str(self.options.checkpoint / SPARK_CHECKPOINT)
+        writer = whole.writeStream.foreachBatch(self._batch).option("checkpointLocation", checkpoint)
+        writer = writer.queryName(self.network.name.replace(" ", "_"))
+        if self.options.until_idle:
+            writer = writer.trigger(availableNow=True)
+        elif self.network.trigger_s is not None:
+            writer = writer.trigger(processingTime=f"{self.network.trigger_s * 1e3:.0f} milliseconds")
+        return writer.start()
+
+    def _frame(self, name: str) -> DataFrame:
+        stream = self.network.streams[name]
+        given = self._sources.get(name)
+        if given is not None:
+            return select_schema(given, stream.schema)
+        assert stream.source is not None
+        reader = self.session.readStream.format(str(stream.source["format"]))
+        reader = reader.options(**reader_options(stream.source, stream.time))
+        if stream.schema is not None and str(stream.source["format"]) not in OWN_SCHEMA:
+            reader = reader.schema(spark_schema(stream.schema))
+        return select_schema(reader.load(), stream.schema)
+
+    def _batch(self, rows: DataFrame, batch: int) -> None:
+        """One micro-batch; called by Spark in a thread of its own."""
+        with self._running:
+            if self._stopping:
+                return
+            try:
+                self._step(rows, batch)
+            except BaseException as error:
+                self._failure = error
+                raise
+
+    def _step(self, rows: DataFrame, batch: int) -> None:
+        assert self.coordinator is not None
+        offsets = self._offsets(batch)
+        last = self.coordinator.last
+        if last is not None and last.batch is not None and batch <= last.batch:
+            # Spark runs a batch again if it did not see it end; to us it is done if it is the same.
+            if batch == last.batch and last.offsets and offsets != last.offsets:
+                message = f"batch {batch} was committed with other source offsets than it is replayed with"
+                raise RunError(message)
+            return
+        if self.options.before_step is not None:
+            self.coordinator.move(self.options.before_step(self.coordinator.step_number))
+        step = self.coordinator.step(rows, batch=batch, offsets=offsets)
+        if self.options.after_step is not None:
+            self.options.after_step(step)
+
+    def _offsets(self, batch: int) -> tuple[str, ...]:
+        """How far this batch reads each source, as Spark noted before it began."""
+        path = self.options.checkpoint / SPARK_CHECKPOINT / "offsets" / str(batch)
+        # The first lines are the log's version and settings of the batch, with its time among them.
+        return tuple(path.read_text().splitlines()[2:]) if path.exists() else ()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the end; with ``until_idle`` also put out all that is open. False if it still runs."""
+        assert self._query is not None
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while self._query.isActive:
+            if deadline is not None and time.monotonic() > deadline:
+                return False
+            self._query.awaitTermination(1)
+        if self._failure is not None:
+            raise self._failure
+        error = self._query.exception()
+        if error is not None:
+            raise RunError(str(error))
+        if self.options.until_idle and not self._stopping:
+            self._close()
+        return True
+
+    def _close(self) -> None:
+        assert self.coordinator is not None
+        for step in self.coordinator.close():
+            if self.options.after_step is not None:
+                self.options.after_step(step)
+
+    def stop(self) -> None:
+        """Let the batch that runs come to its end, then stop; a later run goes on from there."""
+        with self._running:
+            self._stopping = True
+        if self._query is not None:
+            self._query.stop()
+
+    def end(self) -> None:
+        """Give Spark back, if it was started for this run."""
+        if self._own_session and self._given is not None:
+            self._given.stop()
+            self._given = None
+
+
+# Sources that bring a schema of their own and refuse one.
+OWN_SCHEMA = ("rate", "rate-micro-batch", "socket", "kafka")
+
+
+def make_sinks(network: Network, options: RunOptions) -> dict[str, Sink]:
+    """Where each output's rows go, and dead letters."""
+    sinks: dict[str, Sink] = {}
+    for name, output in network.outputs.items():
+        sinks[name] = _sink(name, output.sink, options)
+    if network.errors.on_error == "dead_letter":
+        path = options.directory / "dead_letters"
+        sinks[DEAD_LETTERS] = _sink(
+            "dead_letters", network.errors.sink or {"format": "parquet", "path": str(path)}, options
+        )
+    return sinks
+
+
+def _sink(name: str, told: Mapping[str, Any] | None, options: RunOptions) -> Sink:
+    kind = "memory" if told is None else str(told["format"])
+    checkpoint = str(options.checkpoint)
+    if kind == "parquet" and told is not None:
+        return ParquetSink(str(told["path"]))
+    if kind == "memory":
+        return ParquetSink(str(options.directory / "outputs" / name))
+    if kind == "console":
+        return ConsoleSink(name, checkpoint)
+    if kind == "noop":
+        return Discard(str(Path(checkpoint, "outbox", name)))
+    assert told is not None
+    return SparkSink(name, told, checkpoint)
+
+
+def check_runnable(network: Network, given: Sequence[str] = ()) -> None:
+    """Refuse a network that cannot be run, all reasons at once."""
+    problems = [
+        Problem(
+            rule="a stream that is run must have a source",
+            key=f"streams.{name}",
+            hint="state its source, or give a DataFrame in Python",
+        )
+        for name, stream in network.streams.items()
+        if stream.source is None and name not in given
+    ]
+    problems += [
+        Problem(
+            rule="a stream that is run must have a schema",
+            key=f"streams.{name}",
+            hint="state its columns and their types",
+        )
+        for name, stream in network.streams.items()
+        if stream.schema is None
+    ]
+    if problems:
+        raise InputError(problems)
