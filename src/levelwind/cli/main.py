@@ -28,14 +28,35 @@ from levelwind.cli.errors import (
 )
 from levelwind.cli.explain import explain
 from levelwind.cli.measure import measure
+from levelwind.cli.move import move
 from levelwind.cli.plan import plan
 from levelwind.cli.planners import planners
 from levelwind.cli.reproduce import reproduce
+from levelwind.cli.run import run
 from levelwind.cli.schema import schema
 from levelwind.cli.size import size
+from levelwind.cli.stats import stats
+from levelwind.cli.status import status
+from levelwind.cli.stop import stop
 from levelwind.errors import InputError, did_you_mean, input_error
 
-COMMANDS = (check, schema, plan, measure, compare, explain, size, planners, reproduce, bench)
+COMMANDS = (
+    check,
+    schema,
+    plan,
+    measure,
+    compare,
+    explain,
+    size,
+    planners,
+    run,
+    status,
+    stats,
+    move,
+    stop,
+    reproduce,
+    bench,
+)
 
 
 class Commands(TyperGroup):

@@ -18,7 +18,6 @@ from levelwind.errors import input_error
 from levelwind.frontend.columntypes import INTEGERS
 from levelwind.frontend.expressions import clip, is_aggregate, parse_expression
 from levelwind.model.frozen import frozen_mapping
-from levelwind.operators.equality import one_form
 from levelwind.operators.expressions import Scalar, compile_tree
 
 if TYPE_CHECKING:
@@ -93,8 +92,7 @@ class Computation:
         """The columns that calls are made on, row by row, and why a row has none (see `split_rejected`).
 
         ``count(a, b)`` looks at the rows in which neither is null: its column is null in the others, and
-        holds both values as one where equal ones count once. Values that are counted once have NaN and
-        zero in one form each.
+        holds both values as one where equal ones count once.
         """
         columns: dict[str, pl.Series] = {}
         reasons: list[pl.Series | None] = []
@@ -125,8 +123,6 @@ def first_reason(reasons: Iterable[pl.Series | None]) -> pl.Series | None:
 
 def _counted(values: list[pl.Series], *, distinct: bool) -> pl.Series:
     """The values of one call as one column."""
-    if distinct:
-        values = [one_form(each) for each in values]
     if len(values) == 1:
         return values[0]
     whole = pl.struct(*(each.alias(str(i)) for i, each in enumerate(values))) if distinct else pl.lit(True)
@@ -184,7 +180,8 @@ class _Splitter:
             return known
         column = None
         if arguments:
-            key = (distinct, texts)
+            # Without distinct, all that count asks of several values is whether one is null.
+            key = (distinct and len(texts) > 1, texts)
             column = self.columns.setdefault(key, f"__argument_{len(self.columns)}")
         scalars = tuple(compile_tree(argument.copy(), self.types) for argument in arguments)
         call = Call(

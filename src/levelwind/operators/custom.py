@@ -44,8 +44,8 @@ from levelwind.operators.types import dtype_of
 Function = Callable[..., Any]
 Pair = tuple[pl.DataFrame, pl.DataFrame | None]
 
-# Tables of the state: the function's own frame, as one segment; and a mark that the function has closed.
-TABLE, CLOSED, CLOCK = "custom", "closed", "clock"
+# The state: a table of the function's own frame, as one segment; and a mark, 1 once the function has closed.
+TABLE, CLOCK, CLOSED = "custom", "clock", "closed"
 # The order of rows that a function puts out when it closes: after all others.
 LAST = 2**62
 
@@ -245,8 +245,8 @@ class Caller:
         """What the function makes of the rows, then, after the last row, what it has left to put out."""
         rows = inputs[0].rows
         over = self.closes and inputs[0].watermark == END
-        closing = over and CLOSED not in state.tables
-        reopened = self.closes and not over and CLOSED in state.tables
+        closed = self.closes and state.marks.get(CLOSED) == 1
+        closing, reopened = over and not closed, closed and not over
         if not (rows.height or closing or reopened):
             return Stepped({None: self._empty(rows)}, state)
         outputs: list[pl.DataFrame] = []
@@ -257,13 +257,11 @@ class Caller:
             memory = self._work(rows, memory, outputs, rejected)
         if closing:
             memory = self._close(rows.clear(), memory, outputs)
-            state = state.with_table(CLOSED, _one_segment(pl.DataFrame({CLOCK: [0]})))
+            state = state.with_mark(CLOSED, 1)
         elif reopened:
-            state = _without(state, CLOSED)
+            state = state.with_mark(CLOSED, 0)
         if memory is not held:
-            state = (
-                _without(state, TABLE) if memory is None else state.with_table(TABLE, _one_segment(memory))
-            )
+            state = state.with_table(TABLE, Table(CLOCK) if memory is None else _one_segment(memory))
         filled = [frame for frame in outputs if frame.height]
         out = pl.concat(filled) if len(filled) > 1 else filled[0] if filled else self._empty(rows)
         return Stepped({None: out}, state, tuple(rejected))
@@ -338,7 +336,3 @@ def _one_segment(frame: pl.DataFrame) -> Table:
     """A table that is replaced as a whole: its rows have no age, so its one segment is of time zero."""
     segment = Segment(rows=frame.height, bytes=int(frame.estimated_size()), low=0, high=0, frame=frame)
     return Table(CLOCK, (segment,))
-
-
-def _without(state: State, name: str) -> State:
-    return State({key: table for key, table in state.tables.items() if key != name})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
@@ -66,25 +66,25 @@ class Joiner:
     clocks: tuple[str, str]
     within_us: int
     condition: Condition
+    _nothing: dict[tuple[bool, bool], pl.DataFrame] = field(default_factory=dict, compare=False, repr=False)
 
     def step(self, state: State, inputs: Sequence[Arrived]) -> Stepped:
         """Takes in rows of both inputs, and puts out the pairs they make."""
-        named = [self._named(side, arrived.rows) for side, arrived in enumerate(inputs)]
-        nothing = self._with_time(named[0].clear().hstack(named[1].clear()))
-        new = [self._wanted(side, rows) for side, rows in enumerate(named)]
+        new = [self._wanted(side, arrived.rows) for side, arrived in enumerate(inputs)]
         tables = [state.table(name, clock) for name, clock in zip(TABLES, self.clocks, strict=True)]
 
-        outputs, rejected = [nothing], []
+        outputs, rejected = [], []
         for met in self._meetings(tables, new):
             for good, bad in self._agreed(met):
-                outputs.append(good)
+                outputs += [good] if good.height else []
                 rejected += [] if bad is None else [bad]
         for side, name in enumerate(TABLES):
             table = self._kept(tables[side], new[side], inputs[1 - side].watermark, self.clocks[side])
             if table is not tables[side]:
                 state = state.with_table(name, table)
-        full = [frame for frame in outputs if frame.height]
-        return Stepped({None: pl.concat(full) if full else nothing}, state, tuple(rejected))
+        if not outputs:
+            outputs = [self._no_pairs(*(arrived.rows for arrived in inputs))]
+        return Stepped({None: pl.concat(outputs)}, state, tuple(rejected))
 
     def _named(self, side: int, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows with their columns behind the input's alias, without the hidden order."""
@@ -92,8 +92,19 @@ class Joiner:
             pl.col(name).alias(f"{self.aliases[side]}.{name}") for name in rows.columns if name != ORDER
         )
 
+    def _no_pairs(self, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
+        """What comes of no rows; kept, since most steps of most joins may see none."""
+        key = (ORDER in left.columns, ORDER in right.columns)
+        if key not in self._nothing:
+            sides = [self._named(side, rows.clear()) for side, rows in enumerate((left, right))]
+            self._nothing[key] = self._with_time(sides[0].hstack(sides[1]))
+        return self._nothing[key]
+
     def _wanted(self, side: int, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows that can be in a pair: a row without a time is close to none."""
+        if rows.is_empty():
+            return rows
+        rows = self._named(side, rows)
         if rows.get_column(self.clocks[side]).null_count():
             rows = rows.filter(pl.col(self.clocks[side]).is_not_null())
         return self.condition.wanted(side, rows)

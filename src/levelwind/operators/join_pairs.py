@@ -78,7 +78,7 @@ def _codes(probe: Side, other: Side, near: Numbers) -> tuple[Numbers, Numbers, N
     if probe.keys is None or other.keys is None:
         here, there = np.arange(len(probe.times)), np.arange(len(near))
         return here, np.zeros_like(here), there, np.zeros_like(there)
-    numbered = probe.keys.drop_nulls().unique(maintain_order=True)
+    numbered = probe.keys.unique(maintain_order=True)
     numbered = numbered.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias(_CODE))
     return (*_coded(probe.keys, numbered), *_coded(other.keys[near], numbered))
 

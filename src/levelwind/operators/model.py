@@ -13,10 +13,10 @@ import polars as pl
 from levelwind.model import Operator
 from levelwind.operators.protocol import Kernel, Stepped
 from levelwind.operators.rows import Arrived, RowType
-from levelwind.operators.state import Segment, State, Table
+from levelwind.operators.state import State
 
-# The table of the state, and its columns: one row for each input, with how many rows it has brought so far.
-TABLE, INPUT, COUNT = "model", "input", "rows"
+# The state: how many rows each input has brought so far, as ``rows0``, ``rows1``, …
+COUNT = "rows"
 
 
 def burn(seconds: float, *, since: float | None = None) -> None:
@@ -63,43 +63,32 @@ class Burner:
         if not inputs:
             return Stepped({None: pl.DataFrame()}, state)
         first = inputs[0].rows
-        arrived = [entry.rows.height for entry in inputs]
-        total = sum(arrived)
+        total = sum(entry.rows.height for entry in inputs)
         if total == 0:
             return Stepped({None: first}, state)
-        before = self._counts(state, len(inputs))
         frames = []
         for index, entry in enumerate(inputs):
             if entry.rows.height:
-                taken = self._take(entry.rows, before[index])
+                taken, state = self._take(entry.rows, state, f"{COUNT}{index}")
                 if taken.height:
                     frames.append(taken if index == 0 else self._in_form_of(first, taken, index))
-        if self.selectivity.denominator > 1:
-            state = _counted(state, [old + new for old, new in zip(before, arrived, strict=True)])
         out = pl.concat(frames) if len(frames) > 1 else frames[0] if frames else first.clear()
         burn(self.cost_s * total, since=start)
         return Stepped({None: out}, state)
 
-    def _counts(self, state: State, inputs: int) -> list[int]:
-        """Rows that each input has brought before; of no interest if every row counts alike."""
-        if self.selectivity.denominator > 1:
-            counted = state.table(TABLE, INPUT).read()
-            if counted is not None:
-                return counted.get_column(COUNT).to_list()
-        return [0] * inputs
-
-    def _take(self, rows: pl.DataFrame, before: int) -> pl.DataFrame:
-        """Each row as often as it comes out; ``before`` rows came through the same input earlier."""
+    def _take(self, rows: pl.DataFrame, state: State, count: str) -> tuple[pl.DataFrame, State]:
+        """Each row as often as it comes out; ``count`` names the number of rows that came before."""
         whole, part = divmod(self.selectivity.numerator, self.selectivity.denominator)
-        if part == 0:
-            return rows if whole == 1 else rows.clear() if whole == 0 else _repeated(rows, whole)
+        if part == 0:  # every row counts alike: nothing need be remembered
+            taken = rows if whole == 1 else rows.clear() if whole == 0 else _repeated(rows, whole)
+            return taken, state
         # Exact in whole numbers: only the remainder of the count matters, and it is small.
         divisor = self.selectivity.denominator
+        before = state.marks.get(count, 0)
         place = np.arange(rows.height + 1, dtype=np.int64) + before % divisor
         times = np.diff(place * part // divisor) + whole
-        if whole == 0:
-            return rows.filter(times > 0)
-        return _repeated(rows, times)
+        taken = rows[np.flatnonzero(times)] if whole == 0 else _repeated(rows, times)
+        return taken, state.with_mark(count, before + rows.height)
 
     def _in_form_of(self, first: pl.DataFrame, rows: pl.DataFrame, index: int) -> pl.DataFrame:
         """Rows of another input with the columns of the first; the event times stand for each other."""
@@ -121,11 +110,3 @@ class Burner:
 
 def _repeated(rows: pl.DataFrame, times: int | np.ndarray[tuple[int], np.dtype[np.int64]]) -> pl.DataFrame:
     return rows[np.repeat(np.arange(rows.height), times)]
-
-
-def _counted(state: State, counts: list[int]) -> State:
-    """The state with new counts in place of the old."""
-    frame = pl.DataFrame(
-        {INPUT: range(len(counts)), COUNT: counts}, schema={INPUT: pl.Int64, COUNT: pl.Int64}
-    )
-    return state.with_table(TABLE, Table(INPUT, (Segment.of(frame, INPUT),)))

@@ -81,6 +81,8 @@ class RowWindows:
         """Takes in rows, and puts out the windows whose last row the watermark has passed."""
         (arrived,) = inputs
         watermark = arrived.watermark
+        if arrived.rows.is_empty() and not self._may_close(state, watermark):
+            return Stepped({None: self._nothing}, state)
         rows, rejected = self._sound(arrived.rows, state.marks.get(_CLOSED, BEGINNING))
         pending = state.table("pending", self._time or _NUMBER)
         settled, pending = self._settle(pending, rows, watermark)
@@ -104,6 +106,18 @@ class RowWindows:
             kept = self._kept(kept, settled, groups)
             state = state.with_table("open", kept).with_table("groups", Table(_NEXT).append(groups))
         return Stepped({None: outputs}, state.with_table("pending", pending), rejected + failed)
+
+    def _may_close(self, state: State, watermark: int) -> bool:
+        """Whether the watermark alone can settle a row or end a window: most steps may see no rows."""
+        if watermark == END or any(s.low < watermark for s in state.table("pending", _NUMBER).segments):
+            return True
+        if self._timeout is None:
+            return False
+        groups = state.table("groups", _NEXT).read()
+        if groups is None:
+            return False
+        first = groups.get_column(_FIRST).min()
+        return isinstance(first, int) and first <= watermark - self._timeout
 
     def _sound(self, rows: pl.DataFrame, closed: int) -> tuple[pl.DataFrame, tuple[Rejected, ...]]:
         """The rows that count: in time, and none of them fails in what is computed of it."""

@@ -116,13 +116,24 @@ class Coordinator:
         self._retention = Retention(directory, keep)
 
     def recover(self) -> Commit | None:
-        """Go on from the last commit, if there is one: publish what it names, clear what nobody names."""
+        """Go on from the last commit, if there is one: publish what it names, clear what nobody names.
+
+        Operators stand where the commit says, as far as those operators and nodes are still there.
+        """
         steps = steps_of(self.directory)
         if steps:
             self.last = read_commit(self.directory, steps[-1])
             self._publish(self.last)
+            self._take_over_placement(self.last)
         self._retention.start([read_commit(self.directory, step) for step in steps])
         return self.last
+
+    def _take_over_placement(self, commit: Commit) -> None:
+        placement = self.program.placement
+        for name, record in commit.boxes.items():
+            if name in placement and record.node in self.program.nodes:
+                placement[name] = record.node
+        self.program = Program.of(self.layout, self.program.nodes, placement)
 
     def move(self, moves: Iterable[Move]) -> None:
         """From the next step on, operators stand elsewhere; those that stand there already are left out."""

@@ -18,6 +18,7 @@ from levelwind.runtime.source_options import OptionReader
 
 KINDS = ("zipf", "uniform", "normal", "choice", "sequence", "constant")
 MOST_VALUES = 1_000_000
+MOST_WRITTEN = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Zipf(_Unnumbered):
     def values(self, rows: Rows, of: int, kind: pa.DataType) -> pa.Array:
         """Found in the distribution's sums."""
         found = np.searchsorted(_zipf_sums(self.count, self.exponent), uniforms(of, rows.counters), "right")
-        return _written(found, self.prefix, kind)
+        return _written(found, self.prefix, kind, range(self.count))
 
 
 @lru_cache(maxsize=16)
@@ -86,7 +87,7 @@ class Uniform(_Unnumbered):
         if _is_whole(kind) or pa.types.is_string(kind):
             low, high = math.ceil(self.low), math.floor(self.high)
             found = low + np.floor(chances * (high - low + 1)).astype(np.int64)
-            return _written(found, self.prefix, kind)
+            return _written(found, self.prefix, kind, range(low, high + 1))
         return _numbers(self.low + chances * (self.high - self.low), kind)
 
 
@@ -144,8 +145,10 @@ class ByType(_Unnumbered):
         if pa.types.is_boolean(kind):
             return pa.array(uniforms(of, rows.counters) < 0.5)
         if pa.types.is_binary(kind):
-            words = bits(of, rows.counters).astype(">u8")
-            return pa.array([word.tobytes() for word in words], type=kind)
+            words = pa.py_buffer(bits(of, rows.counters).astype("<u8"))
+            return pa.FixedSizeBinaryArray.from_buffers(pa.binary(8), len(rows.times), [None, words]).cast(
+                kind
+            )
         return pa.array(rows.times, type=pa.timestamp("us")).cast(kind, safe=False)
 
 
@@ -327,9 +330,19 @@ def _numbers(values: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
     return pa.array(values).cast(kind, safe=not pa.types.is_floating(kind))
 
 
-def _written(values: npt.NDArray[np.int64], prefix: str, kind: pa.DataType) -> pa.Array:
-    """Whole numbers as the column's type; as text, after the prefix."""
+def _written(
+    values: npt.NDArray[np.int64], prefix: str, kind: pa.DataType, among: range | None = None
+) -> pa.Array:
+    """Whole numbers as the column's type; as text, after the prefix. ``among``: all there can be."""
     if not pa.types.is_string(kind):
         return _numbers(values, kind)
+    if among is not None and len(among) <= MOST_WRITTEN:
+        return _all_written(among, prefix).take(pa.array(values - among.start))
     digits = pa.array(values).cast(pa.string())
     return pc.binary_join_element_wise(prefix, digits, "") if prefix else digits
+
+
+@lru_cache(maxsize=16)
+def _all_written(among: range, prefix: str) -> pa.Array:
+    """Few texts that many rows share are written once: it takes ten times as long as to copy them."""
+    return _written(np.arange(among.start, among.stop), prefix, pa.string())

@@ -29,6 +29,8 @@ class Recorder:
         self._operators: list[dict[str, Any]] = []
         self._steps: list[dict[str, Any]] = []
         self._written = clock()
+        # Steps go on counting after a restart; this tells the starts apart.
+        self._session = time.time()
 
     def add(self, step: Step) -> None:
         """Take in one step."""
@@ -37,6 +39,7 @@ class Recorder:
         for report, box in step.boxes:
             self._operators.append(
                 {
+                    "session": self._session,
                     "step": step.commit.step,
                     "time": step.started,
                     "operator": names[box.box],
@@ -53,6 +56,7 @@ class Recorder:
         for name in step.program.layout.network.streams:
             self._steps.append(
                 {
+                    "session": self._session,
                     "step": step.commit.step,
                     "time": step.started,
                     "wall_s": step.wall_s,

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Mapping
@@ -25,6 +26,7 @@ import msgspec
 from levelwind.errors import input_error
 from levelwind.runtime.commits import write_whole
 
+logger = logging.getLogger(__name__)
 RUNNING, STOPPED, FINISHED, FAILED = "running", "stopped", "finished", "failed"
 
 
@@ -53,12 +55,23 @@ class RunDirectory:
             raise input_error(rule, key="RUN", value=str(path), hint=hint)
         return found
 
-    def create(self, told: Mapping[str, Any]) -> None:
+    @property
+    def network_file(self) -> Path:
+        """The network as it runs, in the form of a network file."""
+        return self.path / "network.json"
+
+    @property
+    def log_file(self) -> Path:
+        """What Spark printed."""
+        return self.path / "spark.log"
+
+    def create(self, told: Mapping[str, Any], network: Mapping[str, Any]) -> None:
         """Begin: say what runs."""
         (self.path / "control").mkdir(parents=True, exist_ok=True)
         (self.path / "statistics").mkdir(exist_ok=True)
         for command in (self.path / "control").glob("*.json"):
             command.unlink(missing_ok=True)  # meant for a run that is over
+        self._write(self.network_file.name, network)
         self._write("run.json", {**told, "pid": os.getpid(), "started": time.time()})
 
     def read(self) -> dict[str, Any]:
@@ -87,10 +100,13 @@ class RunDirectory:
         return path
 
     def take_commands(self) -> list[Command]:
-        """The commands that others have left, in order."""
+        """The commands that others have left, in order. What is no command is thrown away."""
         found = []
         for path in sorted((self.path / "control").glob("[0-9]*.json")):
-            found.append(msgspec.json.decode(path.read_bytes(), type=Command))
+            try:
+                found.append(msgspec.json.decode(path.read_bytes(), type=Command))
+            except (msgspec.DecodeError, FileNotFoundError) as error:
+                logger.warning("%s is no command: %s", path, error)
             path.unlink(missing_ok=True)
         return found
 
@@ -102,7 +118,10 @@ class RunDirectory:
     def moves(self) -> list[dict[str, Any]]:
         """All moves so far."""
         path = self.path / "moves.jsonl"
-        return [msgspec.json.decode(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+        if not path.exists():
+            return []
+        lines = path.read_bytes().split(b"\n")[:-1]  # the last may be half written
+        return [msgspec.json.decode(line) for line in lines]
 
     def _write(self, name: str, told: Mapping[str, Any]) -> None:
         write_whole(self.path / name, msgspec.json.format(msgspec.json.encode(told), indent=1))

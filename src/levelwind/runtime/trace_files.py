@@ -196,7 +196,12 @@ def _read_parquet(path: str, wanted: Mapping[str, Any], time: str, unit: str | N
 
 def _read_csv(path: str, wanted: Mapping[str, Any], time: str, unit: str | None) -> pa.Table:
     options = pcsv.ConvertOptions(
-        include_columns=list(wanted), column_types=_text_types(wanted, time, unit), strings_can_be_null=True
+        include_columns=list(wanted),
+        column_types=_text_types(wanted, time, unit),
+        # As in Spark: nothing between two commas is null, and no word is (NA is Namibia).
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
     )
     return pcsv.read_csv(path, convert_options=options)
 

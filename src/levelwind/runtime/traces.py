@@ -1,4 +1,19 @@
-"""Recorded streams: the rows of files, replayed by their own times."""
+"""Recorded streams: the rows of files, replayed by their own times.
+
+The options of ``format: trace``:
+
+- ``path``: a parquet, CSV or JSON lines file, or a directory of them. The columns of the stream's schema are
+  read by name, as their declared types.
+- ``unit``: ``s``, ``ms`` or ``us``, if the time column is a number since the epoch.
+- ``where``: ``column = value``, only these rows; several streams may share a file so, and stay in step.
+- ``order``: ``time`` (default; rows of equal time as in the file) or ``file``: as they stand, each when the
+  latest time so far has come, so that late rows are replayed as late.
+- ``speed``: 1 (default) is real time, 10 ten times as fast, ``max`` as fast as it can, in batches of
+  ``batch`` (default 1s) of event time or of ``rows`` rows.
+- ``scale``: each row so many times, fractions too. ``repeat``: how often it is played, or ``forever``.
+  ``start``: the time to which the file's first row is moved.
+- ``partitions``: how many tasks read a batch's rows, default 1.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,16 @@
-"""Made-up streams: seeded, of a chosen shape, and the same rows however they are cut into batches."""
+"""Made-up streams: seeded, of a chosen shape, and the same rows however they are cut into batches.
+
+The options of ``format: generator``:
+
+- ``shape``: ``steady`` {rate}; ``periodic`` {high, low, period, phase}; ``onoff`` {rate, on, off}; or
+  ``selfsimilar`` {rate, hurst, cv}. Its parameters stand beside it. Rates are in rows per second.
+- ``seed``, default 0; ``columns``: what stands in which column, by column (see `levelwind.runtime.fillings`).
+- ``duration`` or ``rows``: the end; without, there is none. ``start``: the first event time, default
+  2026-01-01T00:00:00Z.
+- ``speed``: 1 (default) is real time, 10 ten times as fast, ``max`` as fast as it can, in batches of
+  ``batch`` (default 1s) of event time.
+- ``partitions``: how many tasks make a batch's rows, default 1.
+"""
 
 from __future__ import annotations
 

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
-from levelwind.errors import InputError, Problem
+from levelwind.errors import InputError, LevelwindError, Problem, input_error
+from levelwind.frontend.writing import network_document
 from levelwind.model import Cluster, Network, Plan, PlanStatus
-from levelwind.operators.rows import BEGINNING
 from levelwind.planning import plan as make_plan
-from levelwind.runtime.commits import steps_of
+from levelwind.runtime.commits import read_commit, steps_of
+from levelwind.runtime.compatibility import check_commit
 from levelwind.runtime.coordinator import Move, RunError, Step
-from levelwind.runtime.groups import groups_of
-from levelwind.runtime.program import Layout, Program
-from levelwind.runtime.recording import Recorder
+from levelwind.runtime.measured import measure, measured_network
+from levelwind.runtime.moves import check_move
+from levelwind.runtime.progress import Progress, status_of
+from levelwind.runtime.recording import OPERATORS, STEPS, Recorder, read_statistics
 from levelwind.runtime.rundir import FAILED, FINISHED, RUNNING, STOPPED, RunDirectory
 from levelwind.runtime.sinks import ParquetSink
-from levelwind.runtime.sources import check_source, source_end
-from levelwind.spark.run import RunOptions, SparkRun, check_runnable
+from levelwind.spark.checks import check_network, default_cluster
+from levelwind.spark.run import RunOptions, SparkRun
+
+logger = logging.getLogger(__name__)
+# The status is written at most this often, so that fast batches do not wait for the disk.
+STATUS_S = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,28 +46,8 @@ class ScriptedMove:
     cause: str = "script"
 
 
-@dataclass(kw_only=True)
-class Progress:
-    """What a run has done so far, for whoever shows it."""
-
-    steps: int = 0
-    rows: int = 0
-    outputs: dict[str, int] = field(default_factory=dict)
-    rejected: int = 0
-    moves: int = 0
-    seconds: list[float] = field(default_factory=list)
-    last: Step | None = None
-
-    def add(self, step: Step) -> None:
-        """Count one step in."""
-        self.steps += 1
-        self.rows += sum(step.seen.values())
-        for entry in step.commit.outbox:
-            self.outputs[entry.output] = self.outputs.get(entry.output, 0) + entry.rows
-        self.rejected = self.outputs.get("", 0)
-        self.moves += len(step.commit.moves)
-        self.seconds.append(step.wall_s)
-        self.last = step
+class StopAskedError(LevelwindError):
+    """A batch was not begun, since the run is to stop. No failure: the batch is run after the next start."""
 
 
 class Run:
@@ -80,12 +70,19 @@ class Run:
         on_step: Callable[[Step], None] | None,
     ) -> None:
         self.network = network
+        self.cluster = cluster
         self.directory = RunDirectory(directory)
         self.progress = Progress()
+        self.state = ""
+        self._placement = dict(placement)
         self._moves = list(moves)
+        self._asked: list[Move] = []
         self._on_step = on_step
         self._recorder = Recorder(directory / "statistics")
         self._stop_asked = False
+        self._said = 0.0
+        # Batches run in a thread of Spark's, questions come from another.
+        self._lock = threading.RLock()
         self.spark_run = SparkRun(
             network,
             RunOptions(
@@ -102,18 +99,21 @@ class Run:
             session=session,
             sources=sources,
         )
-        self.directory.create(
-            {
-                "name": network.name,
-                "nodes": list(cluster.names),
-                "checkpoint": str(checkpoint),
-                "master": master,
-                "hops": network.hops,
-            }
-        )
 
     def start(self) -> Run:
         """Begin to read."""
+        options = self.spark_run.options
+        self.directory.create(
+            {
+                "name": self.network.name,
+                "nodes": list(self.cluster.names),
+                "cpu": {node.name: node.cpu for node in self.cluster.nodes},
+                "checkpoint": str(options.checkpoint),
+                "master": options.master,
+                "hops": self.network.hops,
+            },
+            network_document(self.network),
+        )
         self._say(RUNNING)
         try:
             self.spark_run.start()
@@ -122,6 +122,19 @@ class Run:
             self.spark_run.end()
             raise
         return self
+
+    @property
+    def placement(self) -> dict[str, str]:
+        """Where every operator stands now."""
+        last = self.progress.last
+        return dict(self._placement) if last is None else last.program.placement
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """How the run fares, as in its directory's status."""
+        return status_of(
+            self.progress, self.state, network=self.network, cluster=self.cluster, placement=self.placement
+        )
 
     @property
     def notes(self) -> list[str]:
@@ -136,32 +149,72 @@ class Run:
         """Wait for the end of the run; False if it still runs after ``timeout`` seconds."""
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
-            while not self.spark_run.wait(0.5 if deadline is None else min(0.5, timeout or 0.5)):
+            while not self.spark_run.wait(0.5 if timeout is None else min(0.5, timeout)):
                 self._heed_commands()
                 if self._stop_asked:
-                    self.spark_run.stop()
-                    self._finish(STOPPED)
+                    self.stop()
                     return True
                 if deadline is not None and time.monotonic() > deadline:
                     return False
+        except StopAskedError:
+            self._finish(STOPPED)
+            return True
         except Exception:
             self._finish(FAILED)
             raise
-        self._finish(FINISHED if not self._stop_asked else STOPPED)
+        self._finish(FINISHED)
         return True
 
     def stop(self) -> None:
         """Let the batch that runs come to its end, then stop; a later run goes on from there."""
-        self._stop_asked = True
-        self.spark_run.stop()
+        self._stop_asked = True  # from here on, a batch that begins is refused: Spark keeps it for later
+        with self.spark_run._running:
+            pass
+        if self.spark_run._query is not None:
+            self.spark_run._query.stop()
         self._finish(STOPPED)
 
+    def give_up(self, state: str = STOPPED) -> None:
+        """Write down what is known and how it ended, without waiting for anything."""
+        if self._lock.acquire(timeout=1.0):
+            try:
+                self._finish(state)
+            finally:
+                self._lock.release()
+
     def move(self, operators: str | Iterable[str], target: str, *, cause: str = "asked for") -> None:
-        """From the next batch on, operators (all in one act) run on another node."""
+        """From the next batch on, operators (all in one act) run on another node.
+
+        The name of a split operator stands for all its instances.
+        """
         names = [operators] if isinstance(operators, str) else list(operators)
-        coordinator = self.spark_run.coordinator
-        assert coordinator is not None
-        coordinator.move([Move(operator=name, target=target, cause=cause) for name in names])
+        asked = check_move(self.network, names, target, self.cluster.names)
+        if asked.problems:
+            raise InputError(asked.problems)
+        with self._lock:
+            self._asked += [Move(operator=name, target=target, cause=cause) for name in asked.operators]
+
+    def replan(
+        self, planner: str = "rod", *, options: Mapping[str, Any] | None = None, seed: int = 0, cause: str
+    ) -> dict[str, str]:
+        """Plan anew with what was measured, and move what changed; returns who moves where to."""
+        with self._lock:
+            self._recorder.flush()
+        folder = self.directory.path / "statistics"
+        operators, steps = read_statistics(folder, OPERATORS), read_statistics(folder, STEPS)
+        if operators is None or steps is None:
+            return {}
+        cpu = {node.name: node.cpu for node in self.cluster.nodes}
+        network = measured_network(self.network, measure(self.network, operators, steps, cpu=cpu))
+        standing = self.placement
+        made = make_plan(network, self.cluster, planner, options=options, seed=seed, current=standing)
+        if made.status is not PlanStatus.PLACED:
+            message = f"{planner} has no plan for what was measured: {made.status.value}"
+            raise RunError(message)
+        moved = {name: node for name, node in made.placement.items() if standing[name] != node}
+        with self._lock:
+            self._asked += [Move(operator=name, target=node, cause=cause) for name, node in moved.items()]
+        return moved
 
     def output(self, name: str) -> DataFrame:
         """The rows that an output has put out so far, as a DataFrame."""
@@ -178,79 +231,52 @@ class Run:
 
     def _before(self, step: int) -> list[Move]:
         self._heed_commands()
-        due = [move for move in self._moves if move.step <= step]
-        self._moves = [move for move in self._moves if move.step > step]
-        return [
+        if self._stop_asked:
+            message = "the run is to stop: this batch is left for the next start"
+            raise StopAskedError(message)
+        with self._lock:
+            asked, self._asked = self._asked, []
+            due = [move for move in self._moves if move.step <= step]
+            self._moves = [move for move in self._moves if move.step > step]
+        scripted = [
             Move(operator=name, target=move.target, cause=move.cause)
             for move in due
             for name in move.operators
         ]
+        return scripted + asked
 
     def _heed_commands(self) -> None:
-        for command in self.directory.take_commands():
-            if command.command == "stop":
-                self._stop_asked = True
-            elif command.command == "move":
-                self.move(command.operators, command.target, cause=command.cause)
+        with self._lock:
+            for command in self.directory.take_commands():
+                if command.command == "stop":
+                    self._stop_asked = True
+                elif command.command == "move":
+                    try:
+                        self.move(command.operators, command.target, cause=command.cause)
+                    except InputError as error:
+                        logger.warning("move not carried out: %s", error)
 
     def _after(self, step: Step) -> None:
-        self.progress.add(step)
-        self._recorder.add(step)
-        for record in step.commit.moves:
-            self.directory.append_move({**_as_dict(record), "time": step.started})
-        self._say(RUNNING)
+        with self._lock:
+            self.progress.add(step)
+            self._recorder.add(step)
+            for record in step.commit.moves:
+                logger.info("%s moved from %s to %s", record.operator, record.source, record.target)
+                self.directory.append_move({**msgspec.to_builtins(record), "time": step.started})
+            if step.commit.moves or time.monotonic() - self._said >= STATUS_S:
+                self._say(RUNNING)
         if self._on_step is not None:
             self._on_step(step)
 
     def _finish(self, state: str) -> None:
-        self._recorder.flush()
-        self._say(state)
+        with self._lock:
+            self._recorder.flush()
+            self._say(state)
 
     def _say(self, state: str) -> None:
-        self.directory.write_status(status_of(self.progress, state))
-
-
-def status_of(progress: Progress, state: str) -> dict[str, Any]:
-    """How a run fares, in plain data."""
-    status: dict[str, Any] = {
-        "state": state,
-        "steps": progress.steps,
-        "rows": progress.rows,
-        "outputs": {name: rows for name, rows in progress.outputs.items() if name},
-        "dead_letters": progress.rejected,
-        "moves": progress.moves,
-    }
-    step = progress.last
-    if step is not None:
-        recent = progress.seconds[-20:]
-        status |= {
-            "step": step.commit.step,
-            "batch_seconds": step.wall_s,
-            "mean_batch_seconds": sum(recent) / len(recent),
-            "rows_per_second": sum(step.seen.values()) / max(step.wall_s, 1e-9),
-            "placement": step.program.placement,
-            "watermarks": {
-                name: None if mark == BEGINNING else mark / 1e6 for name, mark in step.commit.streams.items()
-            },
-            "nodes": node_loads(step),
-        }
-    return status
-
-
-def node_loads(step: Step) -> dict[str, dict[str, Any]]:
-    """For each node: CPU seconds of its operators in the last step, as a share of the step's time."""
-    found: dict[str, dict[str, Any]] = {
-        node: {"cpu_s": 0.0, "load": 0.0, "operators": 0, "rows_in": 0} for node in step.program.nodes
-    }
-    for report, box in step.boxes:
-        entry = found[step.program.nodes[report.node]]
-        entry["cpu_s"] += box.cpu_s
-        entry["operators"] += 1
-        entry["rows_in"] += box.rows_in
-        entry["host"] = report.host
-    for entry in found.values():
-        entry["load"] = entry["cpu_s"] / max(step.wall_s, 1e-9)
-    return found
+        self.state = state
+        self.directory.write_status(self.status)
+        self._said = time.monotonic()
 
 
 def run(
@@ -290,16 +316,66 @@ def run(
     on_step
         Called after each step.
     """
+    begun = prepare(
+        network,
+        cluster,
+        spark=spark,
+        sources=sources,
+        planner=planner,
+        options=options,
+        placement=placement,
+        master=master,
+        settings=settings,
+        checkpoint=checkpoint,
+        run_dir=run_dir,
+        moves=moves,
+        until_idle=until_idle,
+        on_step=on_step,
+        seed=seed,
+    )
+    begun.start()
+    if until_idle:
+        begun.wait()
+    return begun
+
+
+def prepare(
+    network: Network,
+    cluster: Cluster | int | None = None,
+    *,
+    spark: SparkSession | None = None,
+    sources: Mapping[str, DataFrame] | None = None,
+    planner: str = "rod",
+    options: Mapping[str, Any] | None = None,
+    placement: Mapping[str, str] | Plan | None = None,
+    master: str = "local[*]",
+    settings: Mapping[str, str] | None = None,
+    checkpoint: str | Path | None = None,
+    run_dir: str | Path | None = None,
+    moves: Sequence[ScriptedMove] = (),
+    until_idle: bool = False,
+    on_step: Callable[[Step], None] | None = None,
+    seed: int = 0,
+) -> Run:
+    """A run that has not begun, with everything checked: nothing is started or written before its `start`.
+
+    Takes what `run` takes.
+    """
     nodes = default_cluster(cluster, master)
     check_network(network, sources or {}, until_idle=until_idle)
-    at = Path(run_dir) if run_dir is not None else Path(tempfile.mkdtemp(prefix="levelwind-"))
-    where = Path(checkpoint) if checkpoint is not None else at / "checkpoint"
-    begun = Run(
+    if run_dir is None:
+        run_dir = Path(tempfile.gettempdir(), f"levelwind-{uuid4().hex[:12]}")
+    at = Path(run_dir).absolute()
+    where = Path(checkpoint).absolute() if checkpoint is not None else at / "checkpoint"
+    if RunDirectory(at).is_running():
+        rule, hint = "a run must have a directory of its own", "a run is at work in this one"
+        raise input_error(rule, key="--run-dir", value=at, hint=hint)
+    prepared = Run(
         network,
         nodes,
         _placement(network, nodes, planner, options, placement, seed),
-        directory=at.absolute(),
-        checkpoint=where.absolute(),
+        directory=at,
+        checkpoint=where,
         master=master,
         settings=settings or {},
         session=spark,
@@ -308,54 +384,12 @@ def run(
         moves=moves,
         on_step=on_step,
     )
-    if not steps_of(str(where)):
-        refuse_full_sinks(begun)
-    begun.start()
-    if until_idle:
-        begun.wait()
-    return begun
-
-
-def default_cluster(cluster: Cluster | int | None, master: str) -> Cluster:
-    """The nodes: as given, or one per core of this machine."""
-    if isinstance(cluster, Cluster):
-        return cluster
-    if cluster is None:
-        import os
-
-        inside = master.partition("[")[2].rstrip("]")
-        cluster = int(inside) if inside.isdigit() else len(os.sched_getaffinity(0))
-    return Cluster.equal(cluster)
-
-
-def check_network(network: Network, sources: Mapping[str, Any], *, until_idle: bool) -> None:
-    """Refuse what cannot be run before anything is started: sources, kernels, ends."""
-    check_runnable(network, tuple(sources))
-    problems: list[Problem] = []
-    for name, stream in network.streams.items():
-        if stream.source is None or name in sources:
-            continue
-        at = f"streams.{name}.source"
-        problems += check_source(stream.source, stream.schema or (), stream.time, at=at)
-        if not problems and until_idle and _is_endless(stream.source, stream.schema or (), stream.time):
-            rule, hint = "a source that is read until it ends must have an end", "leave --until-idle out"
-            problems.append(Problem(rule=rule, key=at, value=str(stream.source["format"]), hint=hint))
-    if problems:
-        raise InputError(problems)
-    # Every kernel is made once here: what cannot be carried out is refused by name, before Spark starts.
-    layout = Layout(network)
-    program = Program.of(layout, ("n1",), {box.name: "n1" for box in layout.boxes})
-    groups_of(program, 0, 0)
-
-
-ENDLESS = ("rate", "rate-micro-batch", "socket")
-
-
-def _is_endless(source: Mapping[str, Any], schema: Any, time: str | None) -> bool:
-    kind = str(source["format"])
-    if kind in ENDLESS:
-        return True
-    return kind in ("trace", "generator") and source_end(source, schema, time) is None
+    steps = steps_of(str(where))
+    if steps:
+        check_commit(read_commit(str(where), steps[-1]), prepared.spark_run.layout, nodes.names)
+    else:
+        refuse_full_sinks(prepared)
+    return prepared
 
 
 def refuse_full_sinks(begun: Run) -> None:
@@ -386,7 +420,3 @@ def _placement(
         message = f"there is no plan by {planner}: {made.status.value}; {'; '.join(made.notes)}"
         raise RunError(message)
     return dict(made.placement)
-
-
-def _as_dict(record: Any) -> dict[str, Any]:
-    return {name: getattr(record, name) for name in record.__struct_fields__}

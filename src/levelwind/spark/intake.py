@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import polars as pl
 import pyarrow as pa
@@ -30,33 +30,49 @@ class Intake:
     streams: tuple[str, ...]
     columns: tuple[tuple[str, ...], ...]
     names: tuple[tuple[str, ...], ...]
+    ddl: tuple[str, ...]
     schema: bytes = b""
 
     @classmethod
-    def of(cls, frames: Mapping[str, DataFrame]) -> tuple[Intake, DataFrame]:
-        """The layout, and all streams as one DataFrame."""
-        groups: dict[str, int] = {}
+    def of(cls, streams: Mapping[str, Schema]) -> Intake:
+        """From the streams' schemas."""
+        groups: dict[tuple[tuple[str, str], ...], int] = {}
         columns: list[tuple[str, ...]] = []
-        parts: list[DataFrame] = []
-        for number, frame in enumerate(frames.values()):
-            group = groups.setdefault(
-                ",".join(f"{f.name}:{f.dataType.simpleString()}" for f in frame.schema), len(groups)
-            )
-            names = tuple(f"c{group}_{index}" for index in range(len(frame.columns)))
+        ddl: list[str] = []
+        for schema in streams.values():
+            kinds = tuple((column.name, column.type) for column in schema)
+            group = groups.setdefault(kinds, len(groups))
+            names = tuple(f"c{group}_{index}" for index in range(len(schema)))
             columns.append(names)
-            renamed = [col(f"`{old}`").alias(new) for old, new in zip(frame.columns, names, strict=True)]
-            parts.append(frame.select(lit(number).alias(STREAM), *renamed))
-        whole = parts[0]
-        for part in parts[1:]:
-            whole = whole.unionByName(part, allowMissingColumns=True)
-        schema = to_arrow_schema(whole.schema, timezone="UTC")
-        intake = cls(
-            tuple(frames),
+            ddl.append(", ".join(f"{name} {kind}" for name, (_, kind) in zip(names, kinds, strict=True)))
+        return cls(
+            tuple(streams),
             tuple(columns),
-            tuple(tuple(frame.columns) for frame in frames.values()),
-            schema.serialize().to_pybytes(),
+            tuple(tuple(column.name for column in schema) for schema in streams.values()),
+            tuple(ddl),
         )
-        return intake, whole
+
+    def shaped(self, stream: str, frame: DataFrame) -> DataFrame:
+        """A stream's DataFrame in the columns of the whole."""
+        number = self.streams.index(stream)
+        renamed = [
+            col(f"`{old}`").alias(new)
+            for old, new in zip(self.names[number], self.columns[number], strict=True)
+        ]
+        return frame.select(lit(number).alias(STREAM), *renamed)
+
+    def ddl_of(self, streams: Iterable[str]) -> str:
+        """The schema of a table that holds some of the streams, in Spark's words."""
+        parts = dict.fromkeys(self.ddl[self.streams.index(name)] for name in streams)
+        return ", ".join((f"{STREAM} int", *parts))
+
+    def united(self, frames: Sequence[DataFrame]) -> tuple[Intake, DataFrame]:
+        """All frames as one, and the layout with the schema that it has."""
+        whole = frames[0]
+        for frame in frames[1:]:
+            whole = whole.unionByName(frame, allowMissingColumns=True)
+        schema = to_arrow_schema(whole.schema, timezone="UTC")
+        return replace(self, schema=schema.serialize().to_pybytes()), whole
 
     def rows(self, batches: Iterable[bytes]) -> Iterator[tuple[str, pl.DataFrame]]:
         """(stream, rows) from Arrow record batches, in their order."""

@@ -18,12 +18,13 @@ from levelwind.runtime.compatibility import check_commit, fingerprints
 from levelwind.runtime.coordinator import Coordinator, Move, RunError, Step
 from levelwind.runtime.program import Layout
 from levelwind.runtime.sinks import Discard, ParquetSink, Sink
-from levelwind.runtime.sources import reader_options
+from levelwind.runtime.sources import OWN_FORMATS, reader_options
 from levelwind.runtime.staging import DEAD_LETTERS
 from levelwind.spark.executor import PlainExchange, SparkExecutor
 from levelwind.spark.intake import Intake, select_schema, spark_schema
 from levelwind.spark.session import start_session
 from levelwind.spark.sinks import ConsoleSink, SparkSink
+from levelwind.spark.sources.bundle import BUNDLE, Bundled, BundleSource, bundle_options
 from levelwind.spark.sources.registration import register
 
 SPARK_CHECKPOINT = "spark"
@@ -121,8 +122,8 @@ class SparkRun:
     def _read(self) -> StreamingQuery:
         """The one query that reads all sources."""
         register(self.session)
-        frames = {name: self._frame(name) for name in self.network.streams}
-        intake, whole = Intake.of(frames)
+        self.session.dataSource.register(BundleSource)
+        intake, whole = self._united()
         assert self.executor is not None
         self.executor.read_with(intake)
         checkpoint = str(self.options.checkpoint / SPARK_CHECKPOINT)
@@ -133,6 +134,30 @@ class SparkRun:
         elif self.network.trigger_s is not None:
             writer = writer.trigger(processingTime=f"{self.network.trigger_s * 1e3:.0f} milliseconds")
         return writer.start()
+
+    def _united(self) -> tuple[Intake, DataFrame]:
+        """All streams as one DataFrame: those that we replay by one source, each of the others by its own."""
+        streams = self.network.streams
+        intake = Intake.of({name: stream.schema or () for name, stream in streams.items()})
+        bundled = [
+            Bundled(
+                name=name,
+                number=number,
+                source=stream.source,
+                schema=tuple((column.name, column.type) for column in stream.schema or ()),
+                time=stream.time,
+                columns=intake.columns[number],
+            )
+            for number, (name, stream) in enumerate(streams.items())
+            if name not in self._sources and stream.source and stream.source["format"] in OWN_FORMATS
+        ]
+        ours = {member.name for member in bundled}
+        frames = [intake.shaped(name, self._frame(name)) for name in streams if name not in ours]
+        if bundled:
+            tasks = min(len(bundled), self.session.sparkContext.defaultParallelism)
+            reader = self.session.readStream.format(BUNDLE).options(**bundle_options(bundled, tasks))
+            frames.append(reader.schema(intake.ddl_of([name for name in streams if name in ours])).load())
+        return intake.united(frames)
 
     def _frame(self, name: str) -> DataFrame:
         stream = self.network.streams[name]

@@ -1,12 +1,12 @@
 """The exchange: payloads addressed to nodes, each node's partition on the host that it is bound to.
 
 Spark puts a task where its data prefers to be, and data that comes out of a shuffle prefers nothing. So the
-shuffle's output is united, partition by partition, with an empty RDD whose partition ``k`` prefers the host of
-node ``k``; the union prefers what most of its parts prefer. Nothing is cached, so nothing can be lost: a
+shuffle's output is united, partition by partition, with an empty RDD whose partition ``k`` prefers the host
+of node ``k``; the union prefers what most of its parts prefer. Nothing is cached, so nothing can be lost: a
 chosen host is preferred from the first round on, and again after it was away.
 
-Payloads are bytes already, so they are framed and not pickled: PySpark's own ``partitionBy`` collects lists of
-pairs and pickles them, to unpickle them on the other side.
+Payloads are bytes already, so they are framed and not pickled: PySpark's own ``partitionBy`` collects lists
+of pairs and pickles them, to unpickle them on the other side.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Sticky:
         return RDD(self._at_home(shuffled) if self._bound else shuffled, context, self._serializer)
 
     def present(self, *, look_again: bool = False) -> tuple[str | None, ...]:
-        """Each node's host if it has an executor now, else None; looked up again after a while, or at once."""
+        """Each node's host if it has an executor now, else None; what was seen a moment ago is believed."""
         now = time.monotonic()
         if look_again or now - self._looked > LOOK_AGAIN_S:
             scheduler = self.context._jsc.sc().taskScheduler()

@@ -8,8 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from levelwind.testing.sessions import remove_groups
-
 PERIOD_US = 100_000
 LEAST_QUOTA_US = 1_000
 
@@ -61,10 +59,6 @@ class ControlGroup:
         lines = (self.account / "cpu.stat").read_text().splitlines()
         counts = dict(line.split() for line in lines)
         return int(counts["usage_usec"]) / 1e6
-
-    def remove(self) -> None:
-        """Remove the group, which must be empty by now."""
-        remove_groups(self.directories)
 
 
 def make_group(name: str) -> ControlGroup:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from levelwind.model import Operator, Port
 from levelwind.model.operator import Model
-from levelwind.operators.model import COUNT, INPUT, TABLE, burn, make_model
+from levelwind.operators.model import COUNT, burn, make_model
 from levelwind.operators.rows import BEGINNING, Arrived, RowType
-from levelwind.operators.state import EMPTY, Segment, Table
+from levelwind.operators.state import EMPTY
 
 UNKNOWN = RowType(None, None)
 
@@ -78,11 +78,8 @@ def test_selectivity_counts_as_it_is_written():
 @pytest.mark.parametrize("selectivity", [1 / 3, 0.123456789, 2.999999999])
 def test_counting_stays_exact_after_very_many_rows(selectivity):
     kernel = model(selectivity=selectivity)
-    _, _, state = run(kernel, [frame(1)])
-    old = state.table(TABLE, INPUT)
     before = 4 * 10**18 + 12_345
-    counted = old.segments[0].frame.with_columns(pl.lit(before).alias(COUNT))
-    state = state.with_table(TABLE, Table(INPUT, (Segment.of(counted, INPUT),)))
+    state = EMPTY.with_mark(f"{COUNT}0", before)
     out, _, _ = run(kernel, [frame(5000)], state=state)
     exact = kernel.selectivity
     assert out[None].height == floor(exact * (before + 5000)) - floor(exact * before)
@@ -96,11 +93,10 @@ def test_rows_are_spread_and_repeated():
     assert more[None]["ts"].to_physical().to_list() == [0, 1, 1, 2, 3, 3]
 
 
-def test_the_state_is_one_small_segment_and_only_where_it_is_needed():
+def test_the_state_is_a_count_and_only_where_it_is_needed():
     kernel = model(selectivity=0.5, inputs=2)
     _, _, state = run(kernel, [frame(9), frame(4)], [[3, 1], [6, 1]])
-    [segment] = state.segments()
-    assert segment.frame.rows() == [(0, 9), (1, 4)]
+    assert state.marks == {"rows0": 9, "rows1": 4}
     _, _, state = run(model(selectivity=2.0), [frame(9)], [[3]])
     assert state is EMPTY
 

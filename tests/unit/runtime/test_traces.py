@@ -120,6 +120,13 @@ def test_times_may_be_numbers_with_a_unit(tmp_path, end, unit, per_s):
     assert [p.key for p in check_trace_options({"path": str(path)}, SCHEMA, "ts")] == ["source.unit"]
 
 
+def test_no_word_in_a_csv_file_is_null(tmp_path):
+    (tmp_path / "rows.csv").write_text('ts,n,name\n2026-03-01,1,NA\n2026-03-02,,\n2026-03-03,3,""\n')
+    read = pa.Table.from_batches(trace(str(tmp_path / "rows.csv")).read(0, 3))
+    assert read["name"].to_pylist() == ["NA", None, ""]
+    assert read["n"].to_pylist() == [1, None, 3]
+
+
 def test_a_directory_is_its_files_in_the_order_of_their_names(tmp_path):
     table = pa.table(columns(SECONDS))
     pq.write_table(table.slice(0, 3), tmp_path / "a.parquet")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from levelwind.operators.expressions.casts import can_cast, cast
-from levelwind.operators.expressions.parts import Part, refusal
+from levelwind.operators.expressions.parts import Part, refuse
 from levelwind.operators.expressions.sparktypes import VOID, is_numeric
 
 _TIMES = ("date", "timestamp", "timestamp_ntz")
@@ -18,7 +18,7 @@ def argument(part: Part, kind: str, function: str) -> Part:
     """An argument of a function that takes ``kind``."""
     if part.type in (kind, VOID) or _taken(part.type, kind):
         return cast(part, kind)
-    raise refusal(f"{function} must have a value that can be read as {kind}", part.type)
+    refuse(f"{function} must have a value that can be read as {kind}", part.type)
 
 
 def _taken(source: str, kind: str) -> bool:
@@ -32,5 +32,5 @@ def _taken(source: str, kind: str) -> bool:
 def constant_of(part: Part, function: str, what: str) -> object:
     """The value of an argument that must be the same for all rows."""
     if not part.is_constant:
-        raise refusal(f"{what} of {function} must be a constant")
+        refuse(f"{what} of {function} must be a constant")
     return part.constant

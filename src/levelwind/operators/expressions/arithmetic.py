@@ -15,7 +15,7 @@ from levelwind.operators.expressions.casts import cast
 from levelwind.operators.expressions.coercion import common_type
 from levelwind.operators.expressions.literals import number
 from levelwind.operators.expressions.numbercasts import truncated_quotient
-from levelwind.operators.expressions.parts import Part, refusal, strict
+from levelwind.operators.expressions.parts import Part, refuse, strict
 from levelwind.operators.expressions.sparktypes import (
     FLOATS,
     VOID,
@@ -76,7 +76,7 @@ def _operand_type(operation: str, left: Part, right: Part) -> str:
         kind = "double"
     sign = _SIGNS[operation]
     if kind is None or not is_numeric(kind) or (operation == "IntDiv" and kind in FLOATS):
-        raise refusal(f"'{sign}' must have numbers at both sides", f"{left.type} {sign} {right.type}")
+        refuse(f"'{sign}' must have numbers at both sides", f"{left.type} {sign} {right.type}")
     return kind
 
 
@@ -159,7 +159,9 @@ def float_remainder(left: pl.Expr, right: pl.Expr, kind: str) -> pl.Expr:
 def _fmod(left: pl.Series, right: pl.Series) -> pl.Series:
     if len(left) != len(right):
         height = max(len(left), len(right))
-        left, right = (side if len(side) == height else side.new_from_index(0, height) for side in (left, right))
+        left, right = (
+            side if len(side) == height else side.new_from_index(0, height) for side in (left, right)
+        )
     missing = left.is_null() | right.is_null()
     with np.errstate(invalid="ignore"):
         values = np.fmod(left.fill_null(1).to_numpy(), right.fill_null(1).to_numpy())
@@ -200,7 +202,7 @@ def numeric(part: Part, what: str) -> Part:
     if part.type in ("string", VOID):
         return cast(part, "double")
     if not is_numeric(part.type):
-        raise refusal(f"{what} must have a number", part.type)
+        refuse(f"{what} must have a number", part.type)
     return part
 
 
@@ -213,9 +215,11 @@ def _negated(node: Expr, build: Builder) -> Part:
         if not literal.is_string:
             return cast(number(literal.name, negative=True), build.part(inner).type)
     part = build.part(inner)
-    if part.type == "interval":
+    if part.type.startswith("interval"):
         return durations.negated(part)
-    return _signed(numeric(part, "'-'"), lambda value: -value)
+    part = numeric(part, "'-'")
+    # Polars does not negate 128-bit integers; a float must keep the sign of its zero.
+    return _signed(part, lambda value: -value if part.type in FLOATS else 0 - value)
 
 
 def _absolute(node: Expr, build: Builder) -> Part:
@@ -236,7 +240,7 @@ def _bits(compute: Callable[[pl.Expr, pl.Expr], pl.Expr]) -> Rule:
         left, right = build.part(node.this), build.part(node.expression)
         kind = common_type([left.type, right.type])
         if kind not in INTEGERS:
-            raise refusal("an operation on bits must have integers", f"{left.type}, {right.type}")
+            refuse("an operation on bits must have integers", f"{left.type}, {right.type}")
         left, right = cast(left, kind), cast(right, kind)
         return strict([left, right], compute(left.value, right.value), kind)
 
@@ -246,7 +250,7 @@ def _bits(compute: Callable[[pl.Expr, pl.Expr], pl.Expr]) -> Rule:
 def _flipped(node: Expr, build: Builder) -> Part:
     part = build.part(node.this)
     if part.type not in INTEGERS:
-        raise refusal("'~' must have an integer", part.type)
+        refuse("'~' must have an integer", part.type)
     return strict([part], part.value ^ pl.lit(-1, dtype=dtype_of(part.type)), part.type)
 
 

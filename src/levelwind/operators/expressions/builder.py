@@ -9,7 +9,7 @@ import polars as pl
 
 from levelwind.frontend.columntypes import UNKNOWN
 from levelwind.frontend.expressions import clip, column_name, node_parts
-from levelwind.operators.expressions.parts import Part, refusal
+from levelwind.operators.expressions.parts import Part, refuse
 from levelwind.operators.expressions.sparktypes import VOID, dtype_of, spark_type
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Builder:
         rule = self._rules.get(kind)
         if rule is None:
             message = "must be made of columns, operators and supported functions"
-            raise refusal(message, clip(node.sql(dialect="spark")))
+            refuse(message, clip(node.sql(dialect="spark")))
         return self.settled(rule(node, self))
 
     def settled(self, part: Part) -> Part:
@@ -51,7 +51,7 @@ class Builder:
             return part
         roots = part.value.meta.root_names()
         if not roots:
-            return self._folded(part)
+            return folded(part)
         if len(str(part.value)) < _LONG:
             return part
         stage = 1 + max(self._stage_of.get(name, -1) for name in roots)
@@ -61,13 +61,6 @@ class Builder:
         self.stages[stage].append(part.value.alias(name))
         self._stage_of[name] = stage
         return Part(pl.col(name), part.type, part.checks, part.hidden)
-
-    def _folded(self, part: Part) -> Part:
-        if part.checks:
-            failed = [check.failed.alias(str(at)) for at, check in enumerate(part.checks)]
-            if any(column.item() for column in pl.select(failed)):
-                return part  # fails wherever it is evaluated
-        return constant(pl.select(part.value).to_series().item(), part.type)
 
     def _column(self, node: Expr) -> Part:
         name = column_name(node)
@@ -80,7 +73,7 @@ class Builder:
             if whole in self.types:
                 read = self._read(whole, self.types[whole])
                 return _field(read, parts[cut:])
-        raise refusal("must be a column of its input", name)
+        refuse("must be a column of its input", name)
 
     def _read(self, name: str, kind: str) -> Part:
         self.columns[name] = None
@@ -98,7 +91,7 @@ def _field(part: Part, names: list[str]) -> Part:
 def field_type(kind: str, name: str) -> str:
     """The type of a struct's field."""
     if not kind.startswith("struct<"):
-        raise refusal("only a struct has fields", name)
+        refuse("only a struct has fields", name)
     depth, start, fields = 0, 0, []
     inner = kind[len("struct<") : -1]
     for at, letter in enumerate(inner + ","):
@@ -110,7 +103,7 @@ def field_type(kind: str, name: str) -> str:
         found, _, of = field.partition(":")
         if found == name:
             return of
-    raise refusal("must be a field of the struct", name)
+    refuse("must be a field of the struct", name)
 
 
 def constant(value: Any, kind: str) -> Part:
@@ -118,6 +111,15 @@ def constant(value: Any, kind: str) -> Part:
     dtype = dtype_of(kind)
     literal = pl.lit(value) if dtype is None else pl.lit(value, dtype=dtype)
     return Part(literal, kind, is_constant=True, constant=value)
+
+
+def folded(part: Part) -> Part:
+    """A part that reads no column, computed now; one that fails is kept, to fail where it is evaluated."""
+    for check in part.checks:
+        # A value that is null everywhere may have checks that look at columns.
+        if check.failed.meta.root_names() or pl.select(check.failed).item():
+            return part
+    return constant(pl.select(part.value).item(), part.type)
 
 
 def null(kind: str = VOID) -> Part:

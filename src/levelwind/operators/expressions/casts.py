@@ -9,8 +9,8 @@ import polars as pl
 
 from levelwind.frontend.columntypes import INTEGERS, normal_type
 from levelwind.operators.expressions import numbercasts, textcasts, timecasts
-from levelwind.operators.expressions.builder import Builder, Rule, null
-from levelwind.operators.expressions.parts import Part, refusal, strict
+from levelwind.operators.expressions.builder import Builder, Rule, folded, null
+from levelwind.operators.expressions.parts import Part, refuse, strict
 from levelwind.operators.expressions.sparktypes import FLOATS, VOID, decimal_of, is_decimal, is_numeric
 
 if TYPE_CHECKING:
@@ -97,16 +97,20 @@ def cast(part: Part, target: str, *, safe: bool = False) -> Part:
         return null(target)
     found = _TABLE.get((_family(source), _family(target)))
     if found is None:
-        raise refusal(f"{source} cannot be cast to {target} in ANSI mode", part.constant)
-    convert, may_fail = found
+        refuse(f"{source} cannot be cast to {target} in ANSI mode", part.constant)
+    made = _converted(part, target, *found, safe=safe)
+    return folded(made) if part.is_constant else made
+
+
+def _converted(part: Part, target: str, convert: Convert, may_fail: bool, *, safe: bool) -> Part:
+    source = part.type
     value = convert(part.value, source, target)
     if not may_fail or safe or _always_fits(source, target):
         return strict([part], value, target)
     if is_numeric(target) and source != "string":
-        reason = f"{target} overflow"
         # NaN and infinity have no decimal: Spark gives null for them, and no failure.
         failed = value.is_null() & part.value.is_finite() if _no_decimal(source, target) else None
-        return strict([part], value, target, reason, failed=failed)
+        return strict([part], value, target, f"{target} overflow", failed=failed)
     text = pl.format(f"cannot cast '{{}}' to {target}", part.value.cast(pl.String))
     return strict([part], value, target, text)
 
@@ -132,7 +136,7 @@ def _cast(node: Expr, build: Builder) -> Part:
     written = node.args["to"].sql(dialect="spark")
     target = normal_type(written)
     if target is None or normal_type(target) not in (target, None) or "<" in target:
-        raise refusal("a cast must be to a simple type", written)
+        refuse("a cast must be to a simple type", written)
     return cast(build.part(node.this), target, safe=bool(node.args.get("safe")))
 
 

@@ -31,11 +31,12 @@ def common_type(kinds: Iterable[str], *, strings: bool = True) -> str | None:
         Whether a string next to another type is read as that type.
     """
     kinds = list(kinds)
+    start: str | None = VOID
     if not strings:
-        return reduce(_wider, kinds, VOID)
+        return reduce(_wider, kinds, start)
     # Spark folds strings in first: a string and an integer make a bigint whatever comes after.
     first = [kind for kind in kinds if kind == "string"][:1]
-    return reduce(_wider_with_strings, first + [kind for kind in kinds if kind != "string"], VOID)
+    return reduce(_wider_with_strings, [*first, *(kind for kind in kinds if kind != "string")], start)
 
 
 def _wider_with_strings(left: str | None, right: str | None) -> str | None:

@@ -16,7 +16,7 @@ from levelwind.operators.expressions.builder import Builder, Rule
 from levelwind.operators.expressions.casts import cast
 from levelwind.operators.expressions.coercion import common_type
 from levelwind.operators.expressions.logic import conjunction
-from levelwind.operators.expressions.parts import Part, eager, guarded, refusal, strict, unseen
+from levelwind.operators.expressions.parts import Part, eager, guarded, refuse, strict, unseen
 from levelwind.operators.expressions.sparktypes import FLOATS, VOID, decimal_of, is_decimal
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def agreed(parts: Sequence[Part], what: str, *, strings: bool = True) -> list[Pa
     kinds = [part.type for part in parts]
     kind = common_type(kinds, strings=strings)
     if kind is None:
-        raise refusal(f"{what} must have values of one type", ", ".join(dict.fromkeys(kinds)))
+        refuse(f"{what} must have values of one type", ", ".join(dict.fromkeys(kinds)))
     return [cast(part, kind) for part in parts]
 
 
@@ -42,7 +42,7 @@ def comparable(left: Part, right: Part, what: str = "a comparison") -> tuple[Par
         return decimals.comparable(left, right)
     left, right = agreed([left, right], what)
     if left.type.startswith("map"):
-        raise refusal(f"{what} must not have maps", left.type)
+        refuse(f"{what} must not have maps", left.type)
     if decimal_of(left.type) is not None:
         return decimals.comparable(left, right)
     return left, right
@@ -97,8 +97,8 @@ def _among(part: Part, others: Sequence[Part]) -> pl.Expr:
         if len(known) < len(others):
             found.append(pl.lit(None, dtype=pl.Boolean))
         return found[0] if len(found) == 1 else pl.any_horizontal(found)
-    values = pl.select(pl.concat_list([other.value for other in known])).to_series()
-    found_in = part.value.is_in(values.first())
+    values = pl.concat([pl.select(other.value.alias("value")) for other in known]).to_series()
+    found_in = part.value.is_in(values.implode())
     if len(known) == len(others):
         return found_in
     return pl.when(found_in).then(True)

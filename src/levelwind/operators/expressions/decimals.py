@@ -21,9 +21,8 @@ from levelwind.operators.expressions.numbercasts import (
     truncated_quotient,
     unscaled,
 )
-from levelwind.operators.expressions.parts import Part, refusal, strict
+from levelwind.operators.expressions.parts import Part, refuse, strict
 from levelwind.operators.expressions.sparktypes import (
-    FLOATS,
     INTEGER_DIGITS,
     MOST_DIGITS,
     VOID,
@@ -75,7 +74,9 @@ def combine(operation: str, left: Part, right: Part) -> Part:
         return strict([left, right], value, kind, reason)
     by_zero = "remainder by zero" if operation in ("Mod", "pmod") else "division by zero"
     zero = unscaled(right.value) == 0
-    return strict([right, left], value, kind, pl.when(zero).then(pl.lit(by_zero)).otherwise(pl.lit(f"{kind} overflow")))
+    return strict(
+        [right, left], value, kind, pl.when(zero).then(pl.lit(by_zero)).otherwise(pl.lit(f"{kind} overflow"))
+    )
 
 
 def _sides(left: Part, right: Part) -> tuple[Part, Part]:
@@ -83,8 +84,8 @@ def _sides(left: Part, right: Part) -> tuple[Part, Part]:
     for part, other in ((left, right), (right, left)):
         if part.type == VOID:
             part = cast(part, other.type)
-        if part.type in FLOATS or part.type not in INTEGER_DIGITS and not is_decimal(part.type):
-            raise refusal("must be decimal numbers", part.type)
+        if part.type not in INTEGER_DIGITS and not is_decimal(part.type):
+            refuse("must be decimal numbers", part.type)
         sides.append(as_part(part))
     return sides[0], sides[1]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -52,7 +52,7 @@ def _sha2(node: Expr, build: Builder) -> Part:
     part = argument(build.part(node.this), "binary", "sha2")
     length = argument(build.part(node.args["length"]), "int", "sha2")
 
-    def digests(sides: list[pl.Series]) -> pl.Series:
+    def digests(sides: Sequence[pl.Series]) -> pl.Series:
         values, lengths = (side.to_list() for side in sides)
         if len(lengths) != len(values):
             lengths = lengths * len(values)
@@ -73,7 +73,7 @@ def _hash(name: str, dtype: pl.DataType, kind: str) -> Rule:
         parts = [build.part(child) for child in node.expressions]
         types = [None if part.type == VOID else part.type for part in parts]
 
-        def hashes(columns: list[pl.Series]) -> pl.Series:
+        def hashes(columns: Sequence[pl.Series]) -> pl.Series:
             from levelwind.operators import hashing
 
             compute = hashing.murmur3 if name == "hash" else hashing.xxhash64
@@ -81,14 +81,18 @@ def _hash(name: str, dtype: pl.DataType, kind: str) -> Rule:
             full = [c if len(c) == height else c.new_from_index(0, height) for c in columns]
             return compute(full, types)
 
-        value = pl.map_batches([part.value for part in parts], hashes, return_dtype=dtype, is_elementwise=True)
+        value = pl.map_batches(
+            [part.value for part in parts], hashes, return_dtype=dtype, is_elementwise=True
+        )
         return eager(parts, value, kind)
 
     return rule
 
 
 RULES: Mapping[str, Rule] = {
-    "MD5": _of_bytes("md5", lambda data: hashlib.md5(data, usedforsecurity=False).hexdigest(), pl.String(), "string"),
+    "MD5": _of_bytes(
+        "md5", lambda data: hashlib.md5(data, usedforsecurity=False).hexdigest(), pl.String(), "string"
+    ),
     "crc32": _of_bytes("crc32", zlib.crc32, pl.Int64(), "bigint"),
     "SHA2": _sha2,
     "hash": _hash("hash", pl.Int32(), "int"),

@@ -15,7 +15,12 @@ from functools import lru_cache
 import polars as pl
 
 _ENDS = r"\n\r\u0085\u2028\u2029"
-_CLASSES = {"d": "0-9", "w": "A-Za-z0-9_", "s": r" \t\n\x0B\f\r", "h": r" \t\xA0\u1680\u180e\u2000-\u200a\u202f\u205f\u3000"}
+_CLASSES = {
+    "d": "0-9",
+    "w": "A-Za-z0-9_",
+    "s": r" \t\n\x0B\f\r",
+    "h": r" \t\xA0\u1680\u180e\u2000-\u200a\u202f\u205f\u3000",
+}
 _POSIX = {
     "Lower": "a-z",
     "Upper": "A-Z",
@@ -35,7 +40,7 @@ _AS_THEY_ARE = frozenset("bBAztnrfaxu") | frozenset("\\.+*?()|[]{}^$#&-~/'\"<>=!
 _END = rf"(?:(?:\r\n|[{_ENDS}])?\z)"
 
 
-class NotTranslatable(Exception):
+class NotTranslatableError(Exception):
     """A pattern that Java takes and Rust does not."""
 
 
@@ -47,7 +52,7 @@ def translated(pattern: str) -> str:
     ------
     re.error
         If Java would refuse it.
-    NotTranslatable
+    NotTranslatableError
         If only Java would take it.
     """
     rust = _Translation(pattern).whole()
@@ -58,7 +63,7 @@ def translated(pattern: str) -> str:
             re.compile(pattern)  # a rough judge of what is a pattern at all
         except re.error:
             raise
-        raise NotTranslatable(pattern) from error
+        raise NotTranslatableError(pattern) from error
     return rust
 
 
@@ -71,7 +76,7 @@ class _Translation:
         self.depth = 0  # of character classes
         flags = "".join(re.findall(r"\(\?([a-zA-Z]*)(?:-[a-zA-Z]*)?[:)]", pattern))
         if set(flags) - set("ismx"):
-            raise NotTranslatable(pattern)
+            raise NotTranslatableError(pattern)
         self.dot = "." if "s" in flags else f"[^{_ENDS}]"
         self.end = "$" if "m" in flags else _END
 
@@ -94,20 +99,23 @@ class _Translation:
             return "["
         if self.depth:
             self.depth -= letter == "]"
-            return f"\\{letter}" if letter in "~-" and self.pattern[self.at : self.at + 1] == letter else letter
+            return (
+                f"\\{letter}" if letter in "~-" and self.pattern[self.at : self.at + 1] == letter else letter
+            )
         if letter == ".":
             return self.dot
         if letter == "$":
             return self.end
         if letter in "*+?}" and self.pattern[self.at : self.at + 1] == "+":
-            raise NotTranslatable(self.pattern)
+            raise NotTranslatableError(self.pattern)
         if letter == "(" and re.match(r"\?(?:[=!>]|<[=!])", self.pattern[self.at :]):
-            raise NotTranslatable(self.pattern)
+            raise NotTranslatableError(self.pattern)
         return letter
 
     def _escaped(self) -> str:
         if self.at == len(self.pattern):
-            raise re.error("a pattern must not end with a backslash")
+            message = "a pattern must not end with a backslash"
+            raise re.error(message)
         letter = self.pattern[self.at]
         self.at += 1
         if letter in "dwsh":
@@ -122,12 +130,13 @@ class _Translation:
             return r"\x1B"
         if letter in _AS_THEY_ARE or not letter.isascii():
             return f"\\{letter}" if letter.isascii() else letter
-        raise NotTranslatable(self.pattern)
+        raise NotTranslatableError(self.pattern)
 
     def _property(self, letter: str) -> str:
         match = re.match(r"\{(\w+)\}|(\w)", self.pattern[self.at :])
         if match is None:
-            raise re.error("a property must have a name")
+            message = "a property must have a name"
+            raise re.error(message)
         self.at += match.end()
         name = match[1] or match[2]
         if name in _POSIX:
@@ -135,4 +144,4 @@ class _Translation:
             return _POSIX[name] if self.depth and not sign else f"[{sign}{_POSIX[name]}]"
         if len(name) <= 2:
             return f"\\{letter}{{{name}}}"
-        raise NotTranslatable(self.pattern)
+        raise NotTranslatableError(self.pattern)

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from levelwind.operators.expressions.builder import Builder, Rule, constant, null
-from levelwind.operators.expressions.parts import Part, refusal
+from levelwind.operators.expressions.parts import Part, refuse
 from levelwind.operators.expressions.sparktypes import MOST_DIGITS, decimal_type
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def number(text: str, *, negative: bool = False) -> Part:
     whole, _, part = text.partition(".")
     digits = max(len((whole + part).lstrip("0")), len(part), 1)
     if digits > MOST_DIGITS:
-        raise refusal("a number must have at most 38 digits", text)
+        refuse("a number must have at most 38 digits", text)
     return constant(Decimal(sign + text), decimal_type(digits, len(part)))
 
 

@@ -10,7 +10,7 @@ import polars as pl
 from levelwind.operators.expressions.builder import Builder, Rule
 from levelwind.operators.expressions.casts import cast
 from levelwind.operators.expressions.coercion import common_type
-from levelwind.operators.expressions.parts import Check, Part, eager, guarded, refusal, strict, unseen
+from levelwind.operators.expressions.parts import Check, Part, eager, guarded, refuse, strict, unseen
 from levelwind.operators.expressions.sparktypes import VOID, dtype_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def condition(part: Part, what: str, *, strings: bool = True) -> Part:
     if part.type == VOID or (strings and part.type == "string"):
         return cast(part, "boolean")
     if part.type != "boolean":
-        raise refusal(f"{what} must have conditions", part.type)
+        refuse(f"{what} must have conditions", part.type)
     return part
 
 
@@ -95,7 +95,7 @@ def _is(node: Expr, build: Builder) -> Part:
     if type(what).__name__ == "Boolean":
         part = condition(part, "'is'")
         return eager([part], part.value.eq_missing(pl.lit(bool(what.this))), "boolean")
-    raise refusal("'is' must be followed by null, true or false", what.sql(dialect="spark"))
+    refuse("'is' must be followed by null, true or false", what.sql(dialect="spark"))
 
 
 def is_null(part: Part) -> Part:
@@ -116,7 +116,7 @@ def branches(conditions: Sequence[Part], values: Sequence[Part], what: str) -> P
     """The value of the first condition that holds; the last value is that of no condition."""
     kind = common_type([value.type for value in values])
     if kind is None:
-        raise refusal(f"{what} must have values of one type", ", ".join(value.type for value in values))
+        refuse(f"{what} must have values of one type", ", ".join(value.type for value in values))
     values = [cast(value, kind) for value in values]
     checks: list[Check] = []
     reached: pl.Expr | None = None
@@ -166,7 +166,7 @@ def _coalesce(node: Expr, build: Builder) -> Part:
     parts = [build.part(child) for child in (node.this, *node.expressions)]
     kind = common_type([part.type for part in parts])
     if kind is None:
-        raise refusal("coalesce must have values of one type", ", ".join(part.type for part in parts))
+        refuse("coalesce must have values of one type", ", ".join(part.type for part in parts))
     parts = [cast(part, kind) for part in parts]
     checks: list[Check] = []
     for index, part in enumerate(parts):

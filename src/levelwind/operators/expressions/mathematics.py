@@ -47,8 +47,7 @@ def _logarithm(node: Expr, build: Builder) -> Part:
 
 def _log10(values: pl.Series) -> pl.Series:
     """NumPy's, which is exact at powers of ten where Polars' is not."""
-    found: pl.Series = np.log10(values)
-    return found
+    return pl.Series(values.name, np.log10(values), dtype=pl.Float64)
 
 
 def _power(node: Expr, build: Builder) -> Part:

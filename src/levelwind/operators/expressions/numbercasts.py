@@ -76,7 +76,7 @@ def rescaled(units: pl.Expr, source: int, target: int) -> pl.Expr:
 
 def between_decimals(value: pl.Expr, source: str, target: str) -> pl.Expr:
     """To another precision and scale."""
-    (p1, s1), (p2, s2) = _digits(source), _digits(target)
+    (_, s1), (p2, s2) = _digits(source), _digits(target)
     units = unscaled(value)
     if s2 > s1:  # a number too large for the target must not overflow on the way
         limit = ten_to(max(p2 - (s2 - s1), 0))

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
-from typing import Any
+from typing import Any, NoReturn
 
 import polars as pl
 
-from levelwind.errors import InputError, input_error
+from levelwind.errors import input_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +116,6 @@ def unseen(parts: Iterable[Part]) -> tuple[pl.Expr, ...]:
     return tuple(found)
 
 
-def refusal(rule: str, value: object = None, hint: str | None = None) -> InputError:
-    """An error for what Spark's analyser would refuse, or what cannot be computed exactly."""
-    return input_error(rule, value=value, hint=hint)
+def refuse(rule: str, value: object = None, hint: str | None = None) -> NoReturn:
+    """Raise an error for what Spark's analyser would refuse, or what cannot be computed exactly."""
+    raise input_error(rule, value=value, hint=hint) from None

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from levelwind.operators.expressions.arguments import constant_of
 from levelwind.operators.expressions.builder import Builder, Rule
-from levelwind.operators.expressions.javaregex import NotTranslatable, translated
-from levelwind.operators.expressions.parts import Part, refusal, strict
+from levelwind.operators.expressions.javaregex import NotTranslatableError, translated
+from levelwind.operators.expressions.parts import Part, refuse, strict
 from levelwind.operators.expressions.text import text_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ Match = Callable[[pl.Expr], pl.Expr]
 _SPECIAL = frozenset("\\.+*?()|[]{}^$#&-~")
 
 
-class _BadPattern(Exception):
+class _BadPatternError(Exception):
     """A pattern that fails every row it meets."""
 
 
@@ -33,7 +33,7 @@ def _like_pieces(pattern: str, escape: str) -> list[str | None]:
         if letter == escape:
             following = next(letters, None)
             if following is None or following not in ("_", "%", escape):
-                raise _BadPattern
+                raise _BadPatternError
             letter = following
         elif letter == "%":
             pieces.append(None)
@@ -75,7 +75,7 @@ def _regex_match(pattern: str) -> Match:
     try:
         regex = translated(pattern)
     except re.error:
-        raise _BadPattern from None
+        raise _BadPatternError from None
     return lambda value: value.str.contains(regex)
 
 
@@ -87,11 +87,11 @@ def _matched(left: Part, right: Part, make: Callable[[str], Match], what: str) -
             return strict([left, right], pl.lit(None, dtype=pl.Boolean), "boolean")
         try:
             value = make(right.constant)(left.value)
-        except _BadPattern:
+        except _BadPatternError:
             return strict([left, right], pl.lit(None, dtype=pl.Boolean), "boolean", reason)
         return strict([left, right], value, "boolean")
 
-    def each(sides: list[pl.Series]) -> pl.Series:
+    def each(sides: Sequence[pl.Series]) -> pl.Series:
         texts, patterns = sides
         if len(texts) != len(patterns):
             texts = texts.new_from_index(0, len(patterns))
@@ -100,7 +100,7 @@ def _matched(left: Part, right: Part, make: Callable[[str], Match], what: str) -
         for pattern in patterns.drop_nulls().unique().to_list():
             try:
                 matches = frame.select(make(pattern)(pl.col("text"))).to_series()
-            except _BadPattern:
+            except _BadPatternError:
                 continue
             found = matches.zip_with((patterns == pattern).fill_null(False), found)
         return found
@@ -123,7 +123,7 @@ def _like(node: Expr, build: Builder, escape: str = "\\") -> Part:
 def _escape(node: Expr, build: Builder) -> Part:
     letter = constant_of(build.part(node.expression), "like", "the escape character")
     if not isinstance(letter, str) or len(letter) != 1:
-        raise refusal("the escape of like must be one character", letter)
+        refuse("the escape of like must be one character", letter)
     return _like(node.this, build, letter)
 
 
@@ -131,8 +131,8 @@ def _rlike(node: Expr, build: Builder) -> Part:
     left, right = text_of(node.this, build, "rlike"), text_of(node.expression, build, "rlike")
     try:
         return _matched(left, right, _regex_match, "rlike")
-    except NotTranslatable as reason:
-        raise refusal("a pattern of rlike must do without what Rust's regular expressions lack", reason) from None
+    except NotTranslatableError as reason:
+        refuse("a pattern of rlike must do without what Rust's regular expressions lack", reason)
 
 
 RULES: Mapping[str, Rule] = {

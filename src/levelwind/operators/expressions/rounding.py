@@ -13,8 +13,9 @@ from levelwind.operators.expressions.arithmetic import narrow, numeric, overflow
 from levelwind.operators.expressions.builder import Builder, Rule, null
 from levelwind.operators.expressions.casts import cast
 from levelwind.operators.expressions.numbercasts import as_decimal, rounded_quotient, ten_to, unscaled
-from levelwind.operators.expressions.parts import Part, refusal, strict
+from levelwind.operators.expressions.parts import Part, refuse, strict
 from levelwind.operators.expressions.sparktypes import MOST_DIGITS, WIDE, decimal_of, decimal_type
+from levelwind.operators.expressions.steps import VALUE, in_steps
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr
@@ -76,7 +77,6 @@ def _round_double(value: pl.Expr, digits: int) -> pl.Expr:
     middle is read as; so exact decimals are not needed. Holds up to 15 digits; a double whose
     last digit is worth more than a step stays as it is.
     """
-    size = value.abs()
     if abs(digits) > 22:
         return value if digits > 0 else value * 0.0
     scale = float(10 ** abs(digits))
@@ -84,14 +84,20 @@ def _round_double(value: pl.Expr, digits: int) -> pl.Expr:
     def number(steps: pl.Expr) -> pl.Expr:
         return steps / scale if digits >= 0 else steps * scale
 
-    steps = size * scale if digits >= 0 else size / scale
-    below = steps.floor()
-    # The product may have been rounded over a step.
-    below = pl.when(number(below) > size).then(below - 1.0).otherwise(below)
-    below = pl.when(number(below + 1.0) <= size).then(below + 1.0).otherwise(below)
+    size, below = pl.col("size"), pl.col("below")
     found = pl.when(size >= number(below + 0.5)).then(below + 1.0).otherwise(below)
-    signed = pl.when(value < 0).then(-number(found)).otherwise(number(found))
-    return pl.when(steps < _EXACT).then(signed).otherwise(value)
+    rounded = pl.when(pl.col(VALUE) < 0).then(-pl.col("found")).otherwise(pl.col("found"))
+    steps = [
+        {"size": pl.col(VALUE).abs()},
+        {"steps": size * scale if digits >= 0 else size / scale},
+        {"below": pl.col("steps").floor()},
+        # The product may have been rounded over a step.
+        {"below": pl.when(number(below) > size).then(below - 1.0).otherwise(below)},
+        {"below": pl.when(number(below + 1.0) <= size).then(below + 1.0).otherwise(below)},
+        {"found": number(found)},
+        {"rounded": pl.when(pl.col("steps") < _EXACT).then(rounded).otherwise(pl.col(VALUE))},
+    ]
+    return in_steps(value, steps, pl.Float64())
 
 
 def _whole(name: str, compute: Callable[[pl.Expr], pl.Expr], *, up: bool) -> Rule:
@@ -99,7 +105,7 @@ def _whole(name: str, compute: Callable[[pl.Expr], pl.Expr], *, up: bool) -> Rul
 
     def rule(node: Expr, build: Builder) -> Part:
         if node.args.get("decimals") is not None:
-            raise refusal(f"{name} must have one argument")
+            refuse(f"{name} must have one argument")
         part = numeric(build.part(node.this), name)
         if part.type in INTEGERS:
             return cast(part, "bigint")
@@ -107,8 +113,10 @@ def _whole(name: str, compute: Callable[[pl.Expr], pl.Expr], *, up: bool) -> Rul
             return _whole_decimal(part, *given, up=up)
         whole = compute(part.value.cast(pl.Float64))
         # NaN is 0 in Java.
-        value = pl.when(part.value.is_nan()).then(pl.lit(0, dtype=pl.Int64)).otherwise(
-            whole.cast(pl.Int64, strict=False)
+        value = (
+            pl.when(part.value.is_nan())
+            .then(pl.lit(0, dtype=pl.Int64))
+            .otherwise(whole.cast(pl.Int64, strict=False))
         )
         value = pl.when(whole == 2.0**63).then(pl.lit(2**63 - 1, dtype=pl.Int64)).otherwise(value)
         return strict([part], value, "bigint", overflow("bigint"))

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from levelwind.operators.expressions import arithmetic, casts, comparison, literals, logic
+from levelwind.operators.expressions import (
+    arithmetic,
+    casts,
+    comparison,
+    digests,
+    durations,
+    literals,
+    logic,
+    mathematics,
+    patterns,
+    rounding,
+    text,
+    times,
+)
 from levelwind.operators.expressions.builder import Rule
 
 RULES: Mapping[str, Rule] = {
@@ -13,4 +26,11 @@ RULES: Mapping[str, Rule] = {
     **arithmetic.RULES,
     **comparison.RULES,
     **logic.RULES,
+    **mathematics.RULES,
+    **rounding.RULES,
+    **text.RULES,
+    **patterns.RULES,
+    **digests.RULES,
+    **times.RULES,
+    **durations.RULES,
 }

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from levelwind.errors import InputError
+from levelwind.errors import InputError, Problem
 from levelwind.frontend.columntypes import UNKNOWN
 from levelwind.frontend.expressions import clip, node_parts, parse_expression
 from levelwind.operators.expressions.builder import Builder, types_in
-from levelwind.operators.expressions.parts import Part, refusal
+from levelwind.operators.expressions.parts import Part, refuse
 from levelwind.operators.expressions.rules import RULES
 from levelwind.operators.expressions.shortcuts import Shortcut, shortcut
 from levelwind.operators.expressions.sparktypes import dtype_of
@@ -111,6 +111,7 @@ class Scalar:
     _programs: dict[tuple[str, ...], _Program] = field(default_factory=dict, repr=False, compare=False)
 
     def __call__(self, rows: pl.DataFrame) -> Result:
+        """The values for the rows of a frame, and the reasons of those that failed."""
         if self._program is not None:
             return self._program.run(rows)
         return self._for(rows).run(rows)
@@ -140,15 +141,8 @@ def compile_scalar(text: str, types: Mapping[str, str]) -> Scalar:
     """
     parsed = parse_expression(text)
     if parsed.tree is None:
-        raise InputError([_problem(fault) for fault in parsed.faults])
+        raise InputError([Problem(rule=f.rule, value=f.value, hint=f.hint) for f in parsed.faults])
     return compile_tree(parsed.tree, types)
-
-
-def _problem(fault: Sequence[str | None]) -> object:
-    from levelwind.errors import Problem
-
-    rule, value, hint = fault
-    return Problem(rule=rule or "", value=value, hint=hint)
 
 
 def compile_tree(tree: Expr, types: Mapping[str, str]) -> Scalar:
@@ -161,7 +155,7 @@ def compile_tree(tree: Expr, types: Mapping[str, str]) -> Scalar:
         try:
             part = builder.part(tree)
         except RecursionError:
-            raise refusal("must not nest this deep", clip(text)) from None
+            refuse("must not nest this deep", clip(text))
         return _Program.of(part, builder)
 
     read = _columns(tree)
@@ -200,7 +194,7 @@ def passing(scalar: Scalar, rows: pl.DataFrame) -> Result:
     if values.dtype != pl.Boolean:
         if values.dtype == pl.Null:
             return pl.Series(_VALUE, [False], dtype=pl.Boolean).new_from_index(0, rows.height), reasons
-        raise refusal("a condition must be a boolean", scalar.text)
+        refuse("a condition must be a boolean", scalar.text)
     return (values.fill_null(False) if values.null_count() else values), reasons
 
 

@@ -9,7 +9,16 @@ import polars as pl
 
 from levelwind.operators.expressions.arguments import argument
 from levelwind.operators.expressions.builder import Builder, Rule, constant
-from levelwind.operators.expressions.parts import Part, all_of, eager, guarded, hidden_of, present, refusal, strict
+from levelwind.operators.expressions.parts import (
+    Part,
+    all_of,
+    eager,
+    guarded,
+    hidden_of,
+    present,
+    refuse,
+    strict,
+)
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr
@@ -21,7 +30,7 @@ def text_of(node: Expr, build: Builder, function: str) -> Part:
     """An argument that is read as a string."""
     part = build.part(node)
     if part.type == "binary":
-        raise refusal(f"{function} must have a string", "binary", "cast it to string first")
+        refuse(f"{function} must have a string", "binary", "cast it to string first")
     return argument(part, "string", function)
 
 
@@ -33,7 +42,9 @@ def _one(name: str, compute: Callable[[pl.Expr], pl.Expr], kind: str = "string")
     return rule
 
 
-def _two(name: str, compute: Callable[[pl.Expr, pl.Expr], pl.Expr], kind: str, second: str = "expression") -> Rule:
+def _two(
+    name: str, compute: Callable[[pl.Expr, pl.Expr], pl.Expr], kind: str, second: str = "expression"
+) -> Rule:
     def rule(node: Expr, build: Builder) -> Part:
         left = text_of(node.this, build, name)
         right = text_of(node.args[second], build, name)
@@ -109,7 +120,7 @@ def _right(node: Expr, build: Builder) -> Part:
 def _concat(node: Expr, build: Builder) -> Part:
     if "safe" not in node.args:  # literals side by side, or a doubled quote: the tree does not tell which
         hint = "write a quote inside a string as \\'"
-        raise refusal("strings must not stand side by side", node.sql(dialect="spark"), hint)
+        refuse("strings must not stand side by side", node.sql(dialect="spark"), hint)
     parts = [text_of(child, build, "concat") for child in node.expressions]
     return _joined(parts)
 
@@ -148,10 +159,18 @@ def _replace(node: Expr, build: Builder) -> Part:
     given = node.args.get("replacement")
     by = constant("", "string") if given is None else text_of(given, build, "replace")
     if search.never_null and by.never_null:
-        value = part.value.str.replace_all(search.constant, by.constant, literal=True) if search.constant else part.value
+        value = (
+            part.value.str.replace_all(search.constant, by.constant, literal=True)
+            if search.constant
+            else part.value
+        )
     else:
         pieces = part.value.str.split(search.value).list.join(by.value)
-        value = pl.when(search.value == "").then(pl.when(by.value.is_not_null()).then(part.value)).otherwise(pieces)
+        value = (
+            pl.when(search.value == "")
+            .then(pl.when(by.value.is_not_null()).then(part.value))
+            .otherwise(pieces)
+        )
     return strict([part, search, by], value, "string")
 
 
@@ -177,7 +196,7 @@ def _position(node: Expr, build: Builder) -> Part:
     part = text_of(node.this, build, "instr")
     wanted = text_of(node.args["substr"], build, "instr")
     if node.args.get("position") is not None or node.args.get("occurrence") is not None:
-        raise refusal("instr must have two arguments")
+        refuse("instr must have two arguments")
     before = part.value.str.splitn(wanted.value, 2).struct.field("field_0")
     found = part.value.str.contains(wanted.value, literal=True)
     value = (

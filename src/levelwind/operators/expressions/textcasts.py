@@ -7,6 +7,7 @@ import polars as pl
 from levelwind.operators.expressions.javanumbers import java_text
 from levelwind.operators.expressions.numbercasts import as_decimal
 from levelwind.operators.expressions.sparktypes import MOST_DIGITS, decimal_of, dtype_of
+from levelwind.operators.expressions.steps import VALUE, in_steps
 
 # What Spark cuts off both ends before it reads a string: white space and control characters.
 BLANKS = "".join(map(chr, range(33))) + "\x7f"
@@ -45,25 +46,38 @@ def text_to_decimal(value: pl.Expr, source: str, target: str) -> pl.Expr:
     assert digits is not None
     precision, scale = digits
     pattern = r"^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,9}))?$"
-    text = trimmed(value)
-    number = text.str.extract_groups(pattern)
-    whole, part = number.struct.field("2"), number.struct.field("3").fill_null("")
-    exponent = number.struct.field("4").fill_null("0").cast(pl.Int64, strict=False)
-    all_digits = whole + part
-    # The number is all_digits · 10^shift units; digits that are cut off below count for rounding.
-    shift = exponent - part.str.len_bytes().cast(pl.Int64) + scale
-    significant = all_digits.str.strip_chars_start("0")
-    length = significant.str.len_bytes().cast(pl.Int64)
-    kept = length + shift  # digits of the result before rounding
-    sound = (all_digits != "") & ((kept <= precision) | (length == 0))
-    padded = significant.str.pad_end(MOST_DIGITS + 1, "0")
-    head = padded.str.slice(0, pl.when(length == 0).then(0).otherwise(kept.clip(0, MOST_DIGITS)))
-    units = pl.when(head == "").then(pl.lit("0")).otherwise(head).cast(pl.Int128, strict=False)
+    groups = pl.col("number").struct
+    exponent = groups.field("4").fill_null("0").cast(pl.Int64, strict=False)
+    length, kept, padded = pl.col("length"), pl.col("kept"), pl.col("padded")
+    head = padded.str.slice(0, kept.clip(0, MOST_DIGITS))
     following = pl.when(kept >= 0).then(padded.str.slice(kept.clip(0, MOST_DIGITS + 1), 1))
     up = ((kept < length) & (following >= "5")).fill_null(False)
-    units = pl.when(sound).then(units + up.cast(pl.Int128))
-    units = pl.when(number.struct.field("1") == "-").then(-units).otherwise(units)
-    return as_decimal(units, precision, scale)
+    size = pl.when(head == "").then(pl.lit("0")).otherwise(head).cast(pl.Int128, strict=False)
+    units = pl.when(pl.col("sound")).then(size + up.cast(pl.Int128))
+    signed = pl.when(groups.field("1") == "-").then(0 - pl.col("units")).otherwise(pl.col("units"))
+    steps: list[dict[str, pl.Expr]] = [
+        {"number": trimmed(pl.col(VALUE)).str.extract_groups(pattern)},
+        {"part": groups.field("3").fill_null("")},
+        {"digits": groups.field("2") + pl.col("part")},
+        {"significant": pl.col("digits").str.strip_chars_start("0")},
+        {"length": _size(pl.col("significant")), "padded": _padded(pl.col("significant"))},
+        # Digits of the result before it is rounded: the number is its digits times a power of ten.
+        {"kept": pl.when(length > 0).then(length + exponent - _size(pl.col("part")) + scale).otherwise(0)},
+        {"sound": (pl.col("digits") != "") & (kept <= precision)},
+        {"units": units},
+        {"signed": signed},
+        {"decimal": as_decimal(pl.col("signed"), precision, scale)},
+    ]
+    return in_steps(value, steps, pl.Decimal(precision, scale))
+
+
+def _size(text: pl.Expr) -> pl.Expr:
+    return text.str.len_bytes().cast(pl.Int64)
+
+
+def _padded(text: pl.Expr) -> pl.Expr:
+    """With zeros behind, up to as many digits as are looked at."""
+    return text.str.pad_end(MOST_DIGITS + 1, "0")
 
 
 def text_to_boolean(value: pl.Expr, source: str, target: str) -> pl.Expr:
@@ -80,5 +94,3 @@ def float_to_text(value: pl.Expr, source: str, target: str) -> pl.Expr:
 def binary_to_text(value: pl.Expr, source: str, target: str) -> pl.Expr:
     """The bytes as UTF-8; null where they are not."""
     return value.cast(pl.String, strict=False)
-
-

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 import polars as pl
@@ -27,7 +27,7 @@ def combine(operation: str, left: pl.Expr, right: pl.Expr, a: Pair, b: Pair, kin
         units = _rescaled(units, found, scale)
         return units if abs(units) < 10**precision else None
 
-    def whole(sides: list[pl.Series]) -> pl.Series:
+    def whole(sides: Sequence[pl.Series]) -> pl.Series:
         height = max(map(len, sides))
         xs, ys = (_units(side, height) for side in sides)
         units = [None if x is None or y is None else one(x, y) for x, y in zip(xs, ys, strict=True)]
@@ -120,10 +120,12 @@ _OPERATIONS: dict[str, Callable[[int, int, int, int], Pair]] = {
 def comparable(left: Part, a: Pair, right: Part, b: Pair) -> tuple[Part, Part]:
     """The sign of the difference of two decimals, and zero to hold it against."""
 
-    def signs(sides: list[pl.Series]) -> pl.Series:
+    def signs(sides: Sequence[pl.Series]) -> pl.Series:
         height = max(map(len, sides))
         xs, ys = (_units(side, height) for side in sides)
-        found = [None if x is None or y is None else _sign(x, a[1], y, b[1]) for x, y in zip(xs, ys, strict=True)]
+        found = [
+            None if x is None or y is None else _sign(x, a[1], y, b[1]) for x, y in zip(xs, ys, strict=True)
+        ]
         return pl.Series(sides[0].name, found, dtype=pl.Int8)
 
     value = pl.map_batches([left.value, right.value], signs, return_dtype=pl.Int8, is_elementwise=True)

@@ -1,0 +1,423 @@
+"""``levelwind run``: run a network on Spark."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from levelwind.cli.errors import DONE, INTERRUPTED, NO, RunFailedError
+from levelwind.cli.figures import number, plain_table
+from levelwind.cli.inputs import parse_settings, read_both, read_placement
+from levelwind.cli.live import Interrupts, Watcher
+from levelwind.cli.moves import PlannedMove, read_moves
+from levelwind.cli.options import (
+    ClusterFile,
+    FormatOption,
+    NetworkFile,
+    NodeCount,
+    PlannerName,
+    Seed,
+    Settings,
+)
+from levelwind.cli.output import answer, note
+from levelwind.cli.plan import plural
+from levelwind.cli.runs import grouped, shown_path
+from levelwind.errors import InputError, LevelwindError, Problem, input_error
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from levelwind.model import Cluster, Network
+    from levelwind.spark.api import Run
+
+REPLAN_CAUSE = "replan after warm-up"
+MASTER = re.compile(r"local(\[(\*|[1-9]\d*)(,\s*\d+)?\])?|local-cluster\[.+\]|(spark|k8s)://.+|yarn")
+
+PlacementOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--placement",
+        metavar="FILE",
+        help="Instead of a planner: what levelwind plan put out. - reads standard input.",
+        show_default=False,
+    ),
+]
+Policy = Annotated[
+    str | None,
+    typer.Option("--policy", metavar="NAME", help="Who moves operators meanwhile.", show_default=False),
+]
+Master = Annotated[
+    str, typer.Option("--master", metavar="URL", help="Where Spark runs: local[2], spark://host:7077, …")
+]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint",
+        metavar="DIR",
+        help="Where the run goes on from, now and after a stop. Default: in the run directory.",
+        show_default=False,
+    ),
+]
+RunDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--run-dir",
+        metavar="DIR",
+        help="Where statistics, logs and outputs without a sink go. Default: runs/NAME-TIME.",
+        show_default=False,
+    ),
+]
+MovesFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--moves",
+        metavar="FILE",
+        help="Moves at stated batches: a list of {step: 3, operators: [a, b], to: n2}.",
+        show_default=False,
+    ),
+]
+UntilIdle = Annotated[
+    bool,
+    typer.Option("--until-idle", help="Stop at the sources' end as of now, and put out all that is open."),
+]
+ReplanAfter = Annotated[
+    str | None,
+    typer.Option(
+        "--replan-after",
+        metavar="DURATION",
+        help="After that long, such as 30s, plan anew with what was measured and move what changed.",
+        show_default=False,
+    ),
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--conf",
+        metavar="KEY=VALUE",
+        help="A setting of Spark's, such as spark.executor.memory=2g. May be repeated.",
+        show_default=False,
+    ),
+]
+
+
+def run(
+    network_file: NetworkFile,
+    cluster_file: ClusterFile = None,
+    nodes: NodeCount = None,
+    planner: PlannerName = "rod",
+    settings: Settings = None,
+    placement_file: PlacementOption = None,
+    policy: Policy = None,
+    master: Master = "local[*]",
+    checkpoint: Checkpoint = None,
+    run_dir: RunDir = None,
+    moves_file: MovesFile = None,
+    until_idle: UntilIdle = False,
+    replan_after: ReplanAfter = None,
+    conf: Conf = None,
+    seed: Seed = 0,
+    format: FormatOption = None,
+) -> int:
+    """Run a network on Spark.
+
+    Ctrl-C ends the batch that runs and leaves a checkpoint that a later run with the same --checkpoint
+    goes on from; a second Ctrl-C ends at once, which loses nothing but that batch's work. Without a number
+    of nodes there is one per core.
+
+    Examples:
+      levelwind run network.yaml --until-idle
+      levelwind run network.yaml --nodes 4 --planner rod --checkpoint state
+      levelwind run network.yaml --cluster cluster.yaml --master spark://host:7077
+    """
+    if policy is not None:
+        raise input_error("policies come with the manager; not there yet", key="--policy", value=policy)
+    asked = _Asked(
+        planner=planner,
+        seed=seed,
+        master=master,
+        until_idle=until_idle,
+        checkpoint=checkpoint,
+        run_dir=run_dir,
+    )
+    _read(asked, settings, conf, replan_after)
+    _read_files(asked, network_file, cluster_file, nodes, placement_file, moves_file)
+    if not asked.placement:
+        return NO
+    return _carry_out(asked, format)
+
+
+@dataclass(kw_only=True)
+class _Asked:
+    """What was asked for, as far as it has been read; all problems are raised together."""
+
+    planner: str
+    seed: int
+    master: str
+    until_idle: bool
+    checkpoint: Path | None
+    run_dir: Path | None
+    network: Network = field(init=False)
+    cluster: Cluster = field(init=False)
+    options: Mapping[str, str] = field(default_factory=dict)
+    conf: Mapping[str, str] = field(default_factory=dict)
+    placement: Mapping[str, str] = field(default_factory=dict)
+    moves: tuple[PlannedMove, ...] = ()
+    replan_after_s: float | None = None
+    problems: list[Problem] = field(default_factory=list)
+
+    @contextmanager
+    def collecting(self) -> Iterator[None]:
+        """Keep the problems that come up inside."""
+        try:
+            yield
+        except InputError as error:
+            self.problems += error.problems
+
+
+def _read(
+    asked: _Asked, settings: list[str] | None, conf: list[str] | None, replan_after: str | None
+) -> None:
+    """The options that need no file."""
+    with asked.collecting():
+        asked.options = parse_settings(settings)
+    with asked.collecting():
+        asked.conf = parse_settings(conf, option="--conf")
+    asked.problems += [
+        Problem(rule="must be a setting of Spark's, spark.…", key="--conf", value=key)
+        for key in asked.conf
+        if not key.startswith("spark.")
+    ]
+    if not MASTER.fullmatch(asked.master):
+        rule, hint = "must be a master of Spark's", "such as local[2] or spark://host:7077"
+        asked.problems.append(Problem(rule=rule, key="--master", value=asked.master, hint=hint))
+    if replan_after is not None:
+        from levelwind.frontend import parse_duration
+
+        try:
+            asked.replan_after_s = parse_duration(replan_after)
+        except ValueError as error:
+            asked.problems.append(Problem(rule=str(error), key="--replan-after", value=replan_after))
+    for option, path in (("--checkpoint", asked.checkpoint), ("--run-dir", asked.run_dir)):
+        asked.problems += _directory_problems(option, path)
+
+
+def _directory_problems(option: str, path: Path | None) -> list[Problem]:
+    """What keeps a directory from being made or written to."""
+    if path is None:
+        return []
+    nearest = path.absolute()
+    while not nearest.exists():
+        nearest = nearest.parent
+    if not nearest.is_dir():
+        return [Problem(rule="must be a directory", key=option, value=str(path))]
+    if not os.access(nearest, os.W_OK):
+        return [Problem(rule="must be writable", key=option, value=str(path))]
+    return []
+
+
+def _read_files(
+    asked: _Asked,
+    network_file: Path,
+    cluster_file: Path | None,
+    nodes: int | None,
+    placement_file: Path | None,
+    moves_file: Path | None,
+) -> None:
+    """Network, cluster, placement (or a plan) and moves; raises whatever is wrong with anything asked."""
+    if cluster_file is None and nodes is None:
+        nodes = _cores(asked.master)
+    with asked.collecting():
+        asked.network, asked.cluster = read_both(network_file, cluster_file, nodes)
+        with asked.collecting():
+            asked.moves = read_moves(moves_file, asked.network, asked.cluster)
+        if placement_file is not None:
+            asked.placement = read_placement(placement_file, asked.network, asked.cluster)[0]
+            asked.planner = ""
+        elif not asked.problems:
+            asked.placement = _planned(asked)
+    if asked.problems:
+        raise InputError(asked.problems)
+
+
+def _planned(asked: _Asked) -> Mapping[str, str]:
+    """Where the planner puts operators; nothing, with the reasons on stderr, if it finds no place."""
+    from levelwind import planning
+    from levelwind.model import PlanStatus
+
+    made = planning.plan(asked.network, asked.cluster, asked.planner, options=asked.options, seed=asked.seed)
+    for text in made.as_dict()["notes"]:
+        note(text)
+    if made.status is PlanStatus.PLACED:
+        return made.placement
+    note(f"{asked.planner} finds no plan: {made.status.value}; nothing was started")
+    return {}
+
+
+def _cores(master: str) -> int:
+    inside = master.partition("[")[2].partition(",")[0].rstrip("]")
+    return int(inside) if inside.isdigit() else len(os.sched_getaffinity(0))
+
+
+def _carry_out(asked: _Asked, format: FormatOption) -> int:
+    from levelwind.spark.api import prepare
+
+    drawn_over = any(output.sink and output.sink["format"] == "console" for output in _outputs(asked))
+    watcher = Watcher(plain=drawn_over)
+    begun = prepare(
+        asked.network,
+        asked.cluster,
+        placement=asked.placement,
+        master=asked.master,
+        settings=asked.conf,
+        checkpoint=asked.checkpoint,
+        run_dir=asked.run_dir or _new_directory(asked.network.name),
+        moves=[move.scripted() for move in asked.moves],
+        until_idle=asked.until_idle,
+        on_step=watcher.on_step,
+    )
+    _announce(begun, asked)
+    with Interrupts() as interrupts:
+        try:
+            with watcher.watch(begun):
+                _follow(begun, asked, watcher, interrupts)
+            begun.close()
+        except KeyboardInterrupt:
+            _end_at_once(begun)
+        except Exception as error:
+            raise RunFailedError(_failure(error, begun)) from error
+    answer(format, lambda: _as_dict(begun), lambda: _as_text(begun))
+    return INTERRUPTED if begun.state == "stopped" and interrupts.asked == signal.SIGINT else DONE
+
+
+def _outputs(asked: _Asked) -> Any:
+    return asked.network.outputs.values()
+
+
+def _new_directory(name: str) -> Path:
+    """A directory that is not there yet, named for the network and the time."""
+    stem = f"{re.sub(r'[^A-Za-z0-9._-]+', '_', name)}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    path, tries = Path("runs", stem), 1
+    while path.exists():
+        tries += 1
+        path = Path("runs", f"{stem}-{tries}")
+    return path
+
+
+def _announce(begun: Run, asked: _Asked) -> None:
+    count = f"{plural(len(asked.placement), 'operator')} on {plural(len(asked.cluster.nodes), 'node')}"
+    by = f" by {asked.planner}" if asked.planner else " as given"
+    note(f"run directory {shown_path(begun.directory.path)}: {count}{by}")
+    for text in begun.notes:
+        note(text)
+
+
+def _follow(begun: Run, asked: _Asked, watcher: Watcher, interrupts: Interrupts) -> None:
+    """From start to end; the run's own notes on where it goes on from come after the start."""
+    told = set(begun.notes)
+    began = time.monotonic()
+    begun.start()
+    interrupts.renew()
+    for text in begun.notes:
+        if text not in told:
+            note(text)
+    replan_at = None if asked.replan_after_s is None else began + asked.replan_after_s
+    while not begun.wait(0.5):
+        watcher.tick()
+        if interrupts.asked is not None:
+            note("stopping after this batch; Ctrl-C again ends at once")
+            begun.stop()
+            return
+        if replan_at is not None and time.monotonic() >= replan_at and begun.progress.steps:
+            replan_at = None
+            _replan(begun, asked)
+
+
+def _replan(begun: Run, asked: _Asked) -> None:
+    """Plan anew; that this cannot be done is no reason to end a run that is well."""
+    try:
+        planner = asked.planner or "rod"
+        moved = begun.replan(planner, options=asked.options, seed=asked.seed, cause=REPLAN_CAUSE)
+    except LevelwindError as error:
+        note(f"not planned anew: {error}")
+    else:
+        note(f"planned anew with what was measured: {plural(len(moved), 'operator')} moved")
+
+
+def _end_at_once(begun: Run) -> None:
+    """Leave without waiting for Spark: its process ends with this one, and the checkpoint is whole."""
+    begun.give_up()
+    print("interrupted", file=sys.stderr, flush=True)
+    sys.stdout.flush()
+    os._exit(INTERRUPTED)
+
+
+def _failure(error: Exception, begun: Run) -> str:
+    """What went wrong in a sentence, and where to read on."""
+    begun.give_up("failed")
+    try:
+        begun.close()
+    except Exception:  # the first failure is what matters
+        note("Spark did not end in good order")
+    return f"{failure_text(str(error) or type(error).__name__)}; see {shown_path(begun.directory.log_file)}"
+
+
+def failure_text(text: str) -> str:
+    """The line of a failure that says what happened: of a Python traceback in a Java one, its last line.
+
+    Examples
+    --------
+    >>> failure_text("operator 'a': division by zero; row {}")
+    "operator 'a': division by zero; row {}"
+    >>> failure_text("Job aborted: Traceback (most recent call last):\\n  File x\\nValueError: no\\n\\tat org.x")
+    'ValueError: no'
+    """
+    traced = text.partition("Traceback (most recent call last):")[2]
+    said = [line for line in traced.splitlines() if re.match(r"[A-Za-z_][\w.]*(?::|$)", line)]
+    if said:
+        return said[0].strip()
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0] if lines else "no reason was given"
+
+
+def _as_dict(begun: Run) -> dict[str, Any]:
+    status = begun.status
+    return {
+        "run": str(begun.directory.path),
+        "steps": status["steps"],
+        "rows": status["rows"],
+        "outputs": status["outputs"],
+        "dead_letters": status["dead_letters"],
+        "moves": status["moves"],
+        "batch_seconds": begun.progress.batch_seconds,
+        "state": status["state"],
+    }
+
+
+def _as_text(begun: Run) -> RenderableType:
+    from rich.console import Group
+    from rich.text import Text
+
+    told = _as_dict(begun)
+    batch = told["batch_seconds"]
+    head = (
+        f"{begun.network.name}: {told['state']} after {told['steps']} batches, {grouped(told['rows'])} rows in;"
+        f" batch p50 {number(batch['p50'])} s, p99 {number(batch['p99'])} s;"
+        f" dead letters {grouped(told['dead_letters'])}, moves {told['moves']}"
+    )
+    table = plain_table()
+    table.add_column("output", overflow="fold")
+    table.add_column("rows", justify="right")
+    for name, rows in told["outputs"].items():
+        table.add_row(name, grouped(rows))
+    return Group(Text(head, overflow="fold"), Text(), table)

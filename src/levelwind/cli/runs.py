@@ -1,0 +1,142 @@
+"""What the commands on a run share: finding its directory, waiting for it, and the table of how it fares."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from levelwind.cli.figures import number, plain_table
+from levelwind.errors import input_error
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+    from levelwind.runtime.rundir import RunDirectory
+
+RunArgument = Annotated[
+    Path,
+    typer.Argument(metavar="RUN", help="The directory of the run; run names it first.", show_default=False),
+]
+Timeout = Annotated[
+    float, typer.Option("--timeout", min=0.0, metavar="SECONDS", help="How long to wait for it.")
+]
+POLL_S = 0.1
+# Nodes that are drawn one by one; of more, the fullest.
+MOST_NODES = 20
+BAR = 20
+
+
+def find_run(path: Path) -> RunDirectory:
+    """The directory of a run, or bad input."""
+    from levelwind.runtime.rundir import RunDirectory
+
+    return RunDirectory.find(path)
+
+
+def find_running(path: Path) -> RunDirectory:
+    """The directory of a run that is at work, or bad input."""
+    found = find_run(path)
+    if not found.is_running():
+        state = found.status().get("state", "not started")
+        raise input_error("must be a run that is at work", key="RUN", value=f"{path}: {state}")
+    return found
+
+
+def wait_until(done: Callable[[], bool], timeout_s: float) -> bool:
+    """Look again and again until it is done or the time is over; whether it is done."""
+    until = time.monotonic() + timeout_s
+    while not done():
+        if time.monotonic() >= until:
+            return False
+        time.sleep(POLL_S)
+    return True
+
+
+def shown_path(path: Path) -> str:
+    """A path as short as it can be said here."""
+    relative = os.path.relpath(path)
+    return relative if len(relative) < len(str(path)) else str(path)
+
+
+def run_view(status: Mapping[str, Any], *, name: str, directory: Path) -> RenderableType:
+    """How a run fares: its nodes with their loads, then figures of the whole."""
+    from rich.console import Group
+    from rich.text import Text
+
+    steps = status.get("steps", 0)
+    head = f"{name}: {status.get('state', 'unknown')}, {steps} batch{'' if steps == 1 else 'es'}"
+    parts: list[RenderableType] = [Text(head, overflow="fold")]
+    if status.get("nodes"):
+        parts += [Text(), node_table(status["nodes"]), Text()]
+    parts += [Text(line, overflow="fold") for line in figure_lines(status)]
+    parts.append(Text(f"run directory {shown_path(directory)}", overflow="fold"))
+    return Group(*parts)
+
+
+def node_table(nodes: Mapping[str, Mapping[str, Any]]) -> Table:
+    """The nodes with their loads; of many, the fullest."""
+    table = plain_table()
+    table.add_column("node", overflow="fold")
+    table.add_column("load")
+    table.add_column("", justify="right")
+    table.add_column("operators", justify="right")
+    table.add_column("rows/s", justify="right")
+    names = list(nodes)
+    if len(names) > MOST_NODES:
+        names = sorted(names, key=lambda name: -nodes[name]["load"])[:MOST_NODES]
+    for name in names:
+        node = nodes[name]
+        figures = (f"{node['load']:.0%}", str(node["operators"]), grouped(node["rows_per_second"]))
+        table.add_row(name, load_bar(node["load"]), *figures)
+    if len(nodes) > MOST_NODES:
+        rest = [node for name, node in nodes.items() if name not in names]
+        mean = sum(node["load"] for node in rest) / len(rest)
+        count = sum(node["operators"] for node in rest)
+        rows = sum(node["rows_per_second"] for node in rest)
+        table.add_row(f"{len(rest)} more", load_bar(mean), f"{mean:.0%}", str(count), grouped(rows))
+    return table
+
+
+def load_bar(load: float) -> Text:
+    """A load as a bar, in the colour of its danger."""
+    from rich.text import Text
+
+    full = min(BAR, round(load * BAR))
+    colour = "green" if load < 0.7 else "yellow" if load < 0.9 else "red"
+    return Text.assemble(("█" * full, colour), ("·" * (BAR - full), "dim"))
+
+
+def figure_lines(status: Mapping[str, Any]) -> list[str]:
+    """Rows, batch times, event time and the like, in a line or two."""
+    batch = status.get("batch_seconds") or {}
+    times = ", ".join(f"{name} {number(batch.get(name))}" for name in ("p50", "p99"))
+    lines = [f"rows {grouped(status.get('rows', 0))}, {grouped(status.get('rows_per_second', 0))}/s"]
+    if batch.get("last") is not None:
+        lines[0] += f"; batch {number(batch['last'])} s ({times}); {time_reached(status)}"
+    out = ", ".join(f"{name} {grouped(rows)}" for name, rows in (status.get("outputs") or {}).items())
+    if len(out) > 200:
+        out = grouped(sum(status["outputs"].values()))
+    counts = f"dead letters {grouped(status.get('dead_letters', 0))}, moves {status.get('moves', 0)}"
+    lines.append(f"rows out: {out or 'none'}; {counts}")
+    return lines
+
+
+def time_reached(status: Mapping[str, Any]) -> str:
+    """The lag of a live source; of a replay, the event time that it has come to."""
+    lag = status.get("lag_seconds")
+    if lag is not None:
+        return f"lag {number(max(0.0, lag))} s"
+    reached = status.get("event_time")
+    return f"event time {reached[:19].replace('T', ' ')}" if reached else "no event time"
+
+
+def grouped(value: float) -> str:
+    """A count with its thousands apart."""
+    return f"{value:,.0f}"
