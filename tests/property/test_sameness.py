@@ -145,7 +145,10 @@ class World:
             sinks=sinks,
             clock=lambda: 0.0,
         )
-        self.coordinator.recover()
+        try:
+            self.coordinator.recover()
+        except CrashError:
+            self.revive()
 
     def step(self, number, rows, moves, deaths):
         self.executor.deaths[:] = deaths

@@ -39,10 +39,10 @@ def move(
     timeout: Timeout = 60.0,
     format: FormatOption = None,
 ) -> int:
-    """Move operators of a live run to another node, between two batches and with nothing lost.
+    """Move operators of a live run to another node.
 
-    Waits until they stand there, and says what each move has cost. Ends with exit code 1 if that does not
-    happen in time.
+    They move between two batches, with nothing lost. Waits until they stand there, and says what each
+    move has cost. Ends with exit code 1 if that does not happen in time.
 
     Example:
       levelwind move runs/traffic-20260101T120000Z busy pair --to n2

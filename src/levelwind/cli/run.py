@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from levelwind.model import Cluster, Network
     from levelwind.spark.api import Run
 
+SECTIONS = ("streams", "operators", "queries", "outputs", "errors")
 REPLAN_CAUSE = "replan after warm-up"
 MASTER = re.compile(r"local(\[(\*|[1-9]\d*)(,\s*\d+)?\])?|local-cluster\[.+\]|(spark|k8s)://.+|yarn")
 
@@ -141,7 +142,8 @@ def run(
       levelwind run network.yaml --cluster cluster.yaml --master spark://host:7077
     """
     if policy is not None:
-        raise input_error("policies come with the manager; not there yet", key="--policy", value=policy)
+        rule = "policies come with the manager; not there yet"
+        raise input_error(rule, key="--policy", value=policy)
     asked = _Asked(
         planner=planner,
         seed=seed,
@@ -152,9 +154,23 @@ def run(
     )
     _read(asked, settings, conf, replan_after)
     _read_files(asked, network_file, cluster_file, nodes, placement_file, moves_file)
-    if not asked.placement:
+    if asked.placement is None:
         return NO
-    return _carry_out(asked, format)
+    with _named(network_file):
+        watcher, begun = _prepare(asked)
+    return _carry_out(asked, watcher, begun, format)
+
+
+@contextmanager
+def _named(file: Path) -> Iterator[None]:
+    """What is wrong with the network itself is told with its file."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(
+            replace(problem, file=str(file)) if problem.key.split(".")[0] in SECTIONS else problem
+            for problem in error.problems
+        ) from None
 
 
 @dataclass(kw_only=True)
@@ -171,7 +187,7 @@ class _Asked:
     cluster: Cluster = field(init=False)
     options: Mapping[str, str] = field(default_factory=dict)
     conf: Mapping[str, str] = field(default_factory=dict)
-    placement: Mapping[str, str] = field(default_factory=dict)
+    placement: Mapping[str, str] | None = None
     moves: tuple[PlannedMove, ...] = ()
     replan_after_s: float | None = None
     problems: list[Problem] = field(default_factory=list)
@@ -250,18 +266,18 @@ def _read_files(
         raise InputError(asked.problems)
 
 
-def _planned(asked: _Asked) -> Mapping[str, str]:
-    """Where the planner puts operators; nothing, with the reasons on stderr, if it finds no place."""
+def _planned(asked: _Asked) -> Mapping[str, str] | None:
+    """Where the planner puts operators; None, with the reasons on stderr, if it finds no place."""
     from levelwind import planning
     from levelwind.model import PlanStatus
 
     made = planning.plan(asked.network, asked.cluster, asked.planner, options=asked.options, seed=asked.seed)
-    for text in made.as_dict()["notes"]:
+    for text in made.notes:
         note(text)
     if made.status is PlanStatus.PLACED:
         return made.placement
     note(f"{asked.planner} finds no plan: {made.status.value}; nothing was started")
-    return {}
+    return None
 
 
 def _cores(master: str) -> int:
@@ -269,10 +285,12 @@ def _cores(master: str) -> int:
     return int(inside) if inside.isdigit() else len(os.sched_getaffinity(0))
 
 
-def _carry_out(asked: _Asked, format: FormatOption) -> int:
+def _prepare(asked: _Asked) -> tuple[Watcher, Run]:
+    """The run, checked and not yet begun, and who shows how it fares."""
     from levelwind.spark.api import prepare
 
-    drawn_over = any(output.sink and output.sink["format"] == "console" for output in _outputs(asked))
+    sinks = [output.sink for output in asked.network.outputs.values()]
+    drawn_over = any(sink is not None and sink["format"] == "console" for sink in sinks)
     watcher = Watcher(plain=drawn_over)
     begun = prepare(
         asked.network,
@@ -286,10 +304,14 @@ def _carry_out(asked: _Asked, format: FormatOption) -> int:
         until_idle=asked.until_idle,
         on_step=watcher.on_step,
     )
+    return watcher.watch(begun), begun
+
+
+def _carry_out(asked: _Asked, watcher: Watcher, begun: Run, format: FormatOption) -> int:
     _announce(begun, asked)
     with Interrupts() as interrupts:
         try:
-            with watcher.watch(begun):
+            with watcher:
                 _follow(begun, asked, watcher, interrupts)
             begun.close()
         except KeyboardInterrupt:
@@ -298,10 +320,6 @@ def _carry_out(asked: _Asked, format: FormatOption) -> int:
             raise RunFailedError(_failure(error, begun)) from error
     answer(format, lambda: _as_dict(begun), lambda: _as_text(begun))
     return INTERRUPTED if begun.state == "stopped" and interrupts.asked == signal.SIGINT else DONE
-
-
-def _outputs(asked: _Asked) -> Any:
-    return asked.network.outputs.values()
 
 
 def _new_directory(name: str) -> Path:
@@ -315,7 +333,7 @@ def _new_directory(name: str) -> Path:
 
 
 def _announce(begun: Run, asked: _Asked) -> None:
-    count = f"{plural(len(asked.placement), 'operator')} on {plural(len(asked.cluster.nodes), 'node')}"
+    count = f"{plural(len(begun.placement), 'operator')} on {plural(len(asked.cluster.nodes), 'node')}"
     by = f" by {asked.planner}" if asked.planner else " as given"
     note(f"run directory {shown_path(begun.directory.path)}: {count}{by}")
     for text in begun.notes:
@@ -324,6 +342,8 @@ def _announce(begun: Run, asked: _Asked) -> None:
 
 def _follow(begun: Run, asked: _Asked, watcher: Watcher, interrupts: Interrupts) -> None:
     """From start to end; the run's own notes on where it goes on from come after the start."""
+    from levelwind.runtime.measured import WARM_UP_STEPS
+
     told = set(begun.notes)
     began = time.monotonic()
     begun.start()
@@ -338,7 +358,8 @@ def _follow(begun: Run, asked: _Asked, watcher: Watcher, interrupts: Interrupts)
             note("stopping after this batch; Ctrl-C again ends at once")
             begun.stop()
             return
-        if replan_at is not None and time.monotonic() >= replan_at and begun.progress.steps:
+        measured = begun.progress.steps > WARM_UP_STEPS
+        if replan_at is not None and time.monotonic() >= replan_at and measured:
             replan_at = None
             _replan(begun, asked)
 
@@ -364,12 +385,13 @@ def _end_at_once(begun: Run) -> None:
 
 def _failure(error: Exception, begun: Run) -> str:
     """What went wrong in a sentence, and where to read on."""
-    begun.give_up("failed")
+    said = failure_text(str(error) or type(error).__name__)
+    begun.give_up(said)
     try:
         begun.close()
     except Exception:  # the first failure is what matters
         note("Spark did not end in good order")
-    return f"{failure_text(str(error) or type(error).__name__)}; see {shown_path(begun.directory.log_file)}"
+    return f"{said}; see {shown_path(begun.directory.log_file)}"
 
 
 def failure_text(text: str) -> str:
@@ -379,8 +401,6 @@ def failure_text(text: str) -> str:
     --------
     >>> failure_text("operator 'a': division by zero; row {}")
     "operator 'a': division by zero; row {}"
-    >>> failure_text("Job aborted: Traceback (most recent call last):\\n  File x\\nValueError: no\\n\\tat org.x")
-    'ValueError: no'
     """
     traced = text.partition("Traceback (most recent call last):")[2]
     said = [line for line in traced.splitlines() if re.match(r"[A-Za-z_][\w.]*(?::|$)", line)]
@@ -411,7 +431,8 @@ def _as_text(begun: Run) -> RenderableType:
     told = _as_dict(begun)
     batch = told["batch_seconds"]
     head = (
-        f"{begun.network.name}: {told['state']} after {told['steps']} batches, {grouped(told['rows'])} rows in;"
+        f"{begun.network.name}: {told['state']} after {told['steps']} batches,"
+        f" {grouped(told['rows'])} rows in;"
         f" batch p50 {number(batch['p50'])} s, p99 {number(batch['p99'])} s;"
         f" dead letters {grouped(told['dead_letters'])}, moves {told['moves']}"
     )

@@ -45,7 +45,8 @@ def find_running(path: Path) -> RunDirectory:
     found = find_run(path)
     if not found.is_running():
         state = found.status().get("state", "not started")
-        raise input_error("must be a run that is at work", key="RUN", value=f"{path}: {state}")
+        rule = "must be a run that is at work"
+        raise input_error(rule, key="RUN", value=f"{path}: {state}")
     return found
 
 
@@ -75,6 +76,8 @@ def run_view(status: Mapping[str, Any], *, name: str, directory: Path) -> Render
     parts: list[RenderableType] = [Text(head, overflow="fold")]
     if status.get("nodes"):
         parts += [Text(), node_table(status["nodes"]), Text()]
+    if status.get("failure"):
+        parts.append(Text(status["failure"], overflow="fold"))
     parts += [Text(line, overflow="fold") for line in figure_lines(status)]
     parts.append(Text(f"run directory {shown_path(directory)}", overflow="fold"))
     return Group(*parts)
@@ -114,12 +117,14 @@ def load_bar(load: float) -> Text:
 
 
 def figure_lines(status: Mapping[str, Any]) -> list[str]:
-    """Rows, batch times, event time and the like, in a line or two."""
+    """Rows, batch times, event time and the like, in a few short lines."""
     batch = status.get("batch_seconds") or {}
-    times = ", ".join(f"{name} {number(batch.get(name))}" for name in ("p50", "p99"))
-    lines = [f"rows {grouped(status.get('rows', 0))}, {grouped(status.get('rows_per_second', 0))}/s"]
+    lines = []
     if batch.get("last") is not None:
-        lines[0] += f"; batch {number(batch['last'])} s ({times}); {time_reached(status)}"
+        times = ", ".join(f"{name} {number(batch.get(name))}" for name in ("p50", "p99"))
+        lines.append(f"batch {number(batch['last'])} s ({times})")
+    rate = grouped(status.get("rows_per_second", 0))
+    lines.append(f"rows {grouped(status.get('rows', 0))}, {rate}/s; {time_reached(status)}")
     out = ", ".join(f"{name} {grouped(rows)}" for name, rows in (status.get("outputs") or {}).items())
     if len(out) > 200:
         out = grouped(sum(status["outputs"].values()))

@@ -41,10 +41,11 @@ NetworkOut = Annotated[
 
 
 def stats(run_directory: RunArgument, network_out: NetworkOut = None, format: FormatOption = None) -> int:
-    """Show what a run has measured: rates, costs, selectivities, and the load of operators, nodes, queries.
+    """Show what a run has measured.
 
     Rates are what the sources offer (rows per second of event time), and ideal loads what these call for;
-    load is what was spent, in CPU seconds per second. The first batches are left out.
+    load is what was spent, in CPU seconds per second. Costs are per row in, of a join per pair. The first
+    batches are left out.
 
     Examples:
       levelwind stats runs/traffic-20260101T120000Z

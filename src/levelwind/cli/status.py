@@ -9,9 +9,9 @@ from levelwind.cli.runs import RunArgument, find_run, run_view
 
 
 def status(run_directory: RunArgument, format: FormatOption = None) -> int:
-    """Show how a run fares: its state, its nodes and their loads, its last batch.
+    """Show how a run fares.
 
-    Ends with exit code 1 if the run has failed.
+    Its state, its nodes and their loads, its last batch. Ends with exit code 1 if the run has failed.
 
     Example:
       levelwind status runs/traffic-20260101T120000Z

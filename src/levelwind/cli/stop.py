@@ -11,10 +11,10 @@ from levelwind.cli.runs import RunArgument, Timeout, find_run, shown_path, wait_
 
 
 def stop(run_directory: RunArgument, timeout: Timeout = 60.0, format: FormatOption = None) -> int:
-    """Ask a run to stop after the batch it is in, and wait until it has.
+    """Stop a run after the batch it is in.
 
-    A later run with the same checkpoint goes on from there. Ends with exit code 1 if the run has not
-    stopped in time, or has failed. A run that is over already is left as it is.
+    Waits until it has stopped. A later run with the same checkpoint goes on from there. A run that is over
+    already is left as it is. Ends with exit code 1 if the run has not stopped in time, or has failed.
 
     Example:
       levelwind stop runs/traffic-20260101T120000Z

@@ -44,7 +44,7 @@ SCALARS: dict[str, Function] = {
     **{name: Function(1, 1, "int") for name in _TIME_TO_INT},
     **{name: Function(2, 2, "boolean") for name in _TWO_TEXTS_TO_BOOLEAN},
     **{name: Function(1, 1, name) for name in _CASTS},
-    "abs": Function(1, 1, "first"),
+    "abs": Function(1, 1, "number"),
     "atan2": Function(2, 2, "double"),
     "ceil": Function(1, 1, "whole"),
     "floor": Function(1, 1, "whole"),

@@ -68,7 +68,7 @@ def _results() -> dict[str, str]:
 
 def _apply(result: str, node: Expr, types: Types) -> str:
     """A function's result from the rule in its declaration."""
-    if result in ("first", "whole", "rounded", "sum", "average"):
+    if result in _FROM_FIRST:
         argument = _first_argument(node)
         of = infer_type(argument, types) if argument is not None else UNKNOWN
         return _FROM_FIRST[result](of)
@@ -102,9 +102,11 @@ def _average(of: str) -> str:
 
 _FROM_FIRST: Mapping[str, Callable[[str], str]] = {
     "first": lambda of: of,
+    # A string is read as a double.
+    "number": lambda of: "double" if of in ("string", "void") else of,
     "whole": _whole,
     # Its scale is the second argument, which need not be a literal.
-    "rounded": lambda of: UNKNOWN if of.startswith("decimal") else of,
+    "rounded": lambda of: UNKNOWN if of.startswith("decimal") else _FROM_FIRST["number"](of),
     "sum": _sum,
     "average": _average,
 }
@@ -186,8 +188,17 @@ def _decimal(precision: int, scale: int) -> str:
     return f"decimal({precision},{scale})"
 
 
-def _negated(node: Expr, types: Types) -> str:
+def _bracketed(node: Expr, types: Types) -> str:
     return infer_type(node.this, types)
+
+
+def _negated(node: Expr, types: Types) -> str:
+    inner = node.this
+    if type(inner).__name__ == "Literal" and not inner.is_string and inner.name.isdigit():
+        # The sign belongs to the literal: there is one more number below zero than above.
+        value = -int(inner.name)
+        return "int" if value >= -(2**31) else "bigint" if value >= -(2**63) else _literal(inner, types)
+    return _FROM_FIRST["number"](infer_type(inner, types))
 
 
 def _cast(node: Expr, _: Types) -> str:
@@ -212,7 +223,7 @@ _RULES: Mapping[str, Callable[[Expr, Types], str]] = {
     "Literal": _literal,
     "Null": lambda node, types: "void",
     "Interval": lambda node, types: _INTERVAL,
-    "Paren": _negated,
+    "Paren": _bracketed,
     "Neg": _negated,
     **dict.fromkeys(("Add", "Sub", "Mul", "Div", "Mod"), _arithmetic),
     **dict.fromkeys(("BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"), _bits),

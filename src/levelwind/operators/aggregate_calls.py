@@ -87,6 +87,8 @@ class Computation:
 
     calls: tuple[Call, ...]
     finals: Mapping[str, Scalar]
+    # The placeholder behind each output column that is just the result of a call.
+    plain: Mapping[str, str] = field(default_factory=frozen_mapping)
 
     def arguments(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series | None]:
         """The columns that calls are made on, row by row, and why a row has none (see `split_rejected`).
@@ -144,8 +146,11 @@ def split_compute(compute: Mapping[str, str], types: Mapping[str, str]) -> Compu
     left = {name: splitter.without_calls(text) for name, text in compute.items()}
     calls = tuple(splitter.calls.values())
     known = {**types, **{call.placeholder: call.type for call in calls}}
+    placeholders = {call.placeholder for call in calls}
     return Computation(
-        calls, frozen_mapping({name: compile_tree(tree, known) for name, tree in left.items()})
+        calls,
+        frozen_mapping({name: compile_tree(tree, known) for name, tree in left.items()}),
+        frozen_mapping({name: tree.name for name, tree in left.items() if tree.name in placeholders}),
     )
 
 

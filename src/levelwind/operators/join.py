@@ -66,7 +66,7 @@ class Joiner:
     clocks: tuple[str, str]
     within_us: int
     condition: Condition
-    _nothing: dict[tuple[bool, bool], pl.DataFrame] = field(default_factory=dict, compare=False, repr=False)
+    _nothing: list[pl.DataFrame] = field(default_factory=list, compare=False, repr=False)
 
     def step(self, state: State, inputs: Sequence[Arrived]) -> Stepped:
         """Takes in rows of both inputs, and puts out the pairs they make."""
@@ -94,11 +94,10 @@ class Joiner:
 
     def _no_pairs(self, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
         """What comes of no rows; kept, since most steps of most joins may see none."""
-        key = (ORDER in left.columns, ORDER in right.columns)
-        if key not in self._nothing:
+        if not self._nothing:
             sides = [self._named(side, rows.clear()) for side, rows in enumerate((left, right))]
-            self._nothing[key] = self._with_time(sides[0].hstack(sides[1]))
-        return self._nothing[key]
+            self._nothing.append(self._with_time(sides[0].hstack(sides[1])))
+        return self._nothing[0]
 
     def _wanted(self, side: int, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows that can be in a pair: a row without a time is close to none."""
@@ -116,7 +115,7 @@ class Joiner:
             for side, table in enumerate(tables)
         ]
         left, right = new
-        if left.height:
+        if left.height and (right.height or known[1] is not None):
             others = right
             if known[1] is not None:
                 others = known[1] if right.is_empty() else pl.concat([known[1], right], how="diagonal")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 
@@ -28,7 +29,7 @@ class Segment:
     ``low`` and ``high`` bound the values of the table's time column (any integer clock of the table's).
     """
 
-    __slots__ = ("_frame", "_load", "bytes", "high", "low", "place", "rows")
+    __slots__ = ("_frame", "_load", "bytes", "high", "low", "memo", "place", "rows")
 
     def __init__(
         self,
@@ -46,6 +47,8 @@ class Segment:
             raise ValueError(message)
         self.rows, self.bytes, self.low, self.high = rows, bytes, low, high
         self.place = place
+        # For kernels: what they have worked out from the frame and may ask for again. Never stored.
+        self.memo: dict[str, Any] = {}
         self._frame, self._load = frame, load
 
     @classmethod

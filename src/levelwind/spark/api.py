@@ -74,6 +74,7 @@ class Run:
         self.directory = RunDirectory(directory)
         self.progress = Progress()
         self.state = ""
+        self.failure: str | None = None
         self._placement = dict(placement)
         self._moves = list(moves)
         self._asked: list[Move] = []
@@ -132,9 +133,10 @@ class Run:
     @property
     def status(self) -> dict[str, Any]:
         """How the run fares, as in its directory's status."""
-        return status_of(
+        status = status_of(
             self.progress, self.state, network=self.network, cluster=self.cluster, placement=self.placement
         )
+        return status if self.failure is None else {**status, "failure": self.failure}
 
     @property
     def notes(self) -> list[str]:
@@ -156,12 +158,14 @@ class Run:
                     return True
                 if deadline is not None and time.monotonic() > deadline:
                     return False
-        except StopAskedError:
-            self._finish(STOPPED)
-            return True
-        except Exception:
-            self._finish(FAILED)
-            raise
+        except Exception as error:
+            # Spark tells of any end by an exception; what came up in a batch of ours says more.
+            cause = self.spark_run._failure or error
+            stopped = isinstance(cause, StopAskedError)
+            self._finish(STOPPED if stopped else FAILED)
+            if stopped:
+                return True
+            raise cause from None
         self._finish(FINISHED)
         return True
 
@@ -174,11 +178,12 @@ class Run:
             self.spark_run._query.stop()
         self._finish(STOPPED)
 
-    def give_up(self, state: str = STOPPED) -> None:
+    def give_up(self, failure: str | None = None) -> None:
         """Write down what is known and how it ended, without waiting for anything."""
+        self.failure = failure
         if self._lock.acquire(timeout=1.0):
             try:
-                self._finish(state)
+                self._finish(STOPPED if failure is None else FAILED)
             finally:
                 self._lock.release()
 

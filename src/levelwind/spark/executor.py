@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, Protocol
 
 from pyspark import RDD, Broadcast, SparkContext
 from pyspark.sql import DataFrame
@@ -15,16 +14,9 @@ from levelwind.runtime.messages import NodeReport, unpack
 from levelwind.runtime.node import NodeStep
 from levelwind.runtime.program import Program
 from levelwind.spark.intake import Intake, arrow_batches
+from levelwind.spark.sticky import Sticky
 
 Pair = tuple[int, bytes]
-
-
-class Exchange(Protocol):
-    """Carries (node, message) pairs to the nodes' partitions."""
-
-    def exchange(self, pairs: RDD[Pair]) -> RDD[Pair]:
-        """Partition k holds what is addressed to node k."""
-        ...
 
 
 class SparkExecutor:
@@ -32,11 +24,16 @@ class SparkExecutor:
 
     The rows are read and addressed in the sources' tasks; each superstep is an exchange and one task per
     node. There are as many as the longest chain of hops between nodes under the plan.
+
+    Parameters
+    ----------
+    hosts
+        The host that each node's tasks prefer; None where any will do.
     """
 
-    def __init__(self, context: SparkContext, exchange: Exchange) -> None:
+    def __init__(self, context: SparkContext, hosts: Sequence[str | None]) -> None:
         self._context = context
-        self._exchange = exchange
+        self._exchange = Sticky(context, hosts)
         self._intake: Intake | None = None
         self._program: tuple[Program, Broadcast[Program]] | None = None
 
@@ -80,23 +77,6 @@ def _enter(
 
 
 def _run_node(
-    known: Broadcast[Program], batch: Batch, level: int, node: int, pairs: Iterable[tuple[int, Any]]
+    known: Broadcast[Program], batch: Batch, level: int, node: int, messages: Iterable[bytes]
 ) -> Iterator[Pair]:
-    step = NodeStep(known.value, batch, node, level)
-    return step.run(message for _, message in pairs)
-
-
-class PlainExchange:
-    """An exchange where Spark may run a partition on any executor: for one that has them all."""
-
-    def __init__(self, nodes: int) -> None:
-        self._nodes = nodes
-
-    def exchange(self, pairs: RDD[Pair]) -> RDD[Pair]:
-        """Partition k holds what is addressed to node k."""
-        return pairs.partitionBy(self._nodes, _own)
-
-
-def _own(node: int) -> int:
-    """The partition of a node is its number."""
-    return node
+    return NodeStep(known.value, batch, node, level).run(messages)

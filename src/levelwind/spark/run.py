@@ -20,12 +20,13 @@ from levelwind.runtime.program import Layout
 from levelwind.runtime.sinks import Discard, ParquetSink, Sink
 from levelwind.runtime.sources import OWN_FORMATS, reader_options
 from levelwind.runtime.staging import DEAD_LETTERS
-from levelwind.spark.executor import PlainExchange, SparkExecutor
+from levelwind.spark.executor import SparkExecutor
 from levelwind.spark.intake import Intake, select_schema, spark_schema
 from levelwind.spark.session import start_session
 from levelwind.spark.sinks import ConsoleSink, SparkSink
 from levelwind.spark.sources.bundle import BUNDLE, Bundled, BundleSource, bundle_options
 from levelwind.spark.sources.registration import register
+from levelwind.spark.sticky import executor_hosts
 
 SPARK_CHECKPOINT = "spark"
 POLL_S = 0.1
@@ -103,7 +104,7 @@ class SparkRun:
         for sink in self.sinks.values():
             if isinstance(sink, SparkSink):
                 sink.session = self.session
-        self.executor = SparkExecutor(self.session.sparkContext, PlainExchange(len(nodes)))
+        self.executor = SparkExecutor(self.session.sparkContext, self._hosts())
         self.coordinator = Coordinator(
             self.layout,
             nodes,
@@ -118,6 +119,14 @@ class SparkRun:
         if last is not None:
             self.notes += check_commit(last, self.layout, nodes)
         self._query = self._read()
+
+    def _hosts(self) -> list[str | None]:
+        """The host of each node: as the cluster file says, else the executors' hosts in turn."""
+        stated = [node.host for node in self.options.cluster.nodes]
+        if any(stated):
+            return stated
+        there = executor_hosts(self.session.sparkContext)
+        return [there[number % len(there)] if there else None for number in range(len(stated))]
 
     def _read(self) -> StreamingQuery:
         """The one query that reads all sources."""

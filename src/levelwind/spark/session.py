@@ -28,6 +28,8 @@ CONFIGURATION = {
     "spark.python.daemon.module": "levelwind.spark.daemon",
     # Blobs are few and in memory: compressing them costs more than it saves on one machine.
     "spark.shuffle.compress": "false",
+    "spark.shuffle.spill.compress": "false",
+    "spark.broadcast.compress": "false",
     "spark.shuffle.reduceLocality.enabled": "false",
     "spark.cleaner.periodicGC.interval": "5min",
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{LOG_SETTINGS}",

@@ -24,6 +24,7 @@ from levelwind.errors import input_error
 
 # How long a look at which hosts have executors is believed. Looking costs a call into the JVM per host.
 LOOK_AGAIN_S = 1.0
+HOST_KNOWN_S = 10.0
 # Settings with which an exchange costs the least; every one can be left out.
 CONFIGURATION = {
     # Payloads are Arrow data, compressed where that pays.
@@ -54,8 +55,7 @@ class Sticky:
             raise input_error(rule, key="hosts")
         self.context = context
         self.hosts = tuple(hosts)
-        local = str(context.master).startswith("local") and not context.master.startswith("local-cluster")
-        self._bound = not local and any(host is not None for host in hosts)
+        self._bound = not _one_host(context.master) and any(host is not None for host in hosts)
         self._partitioner = context._jvm.PythonPartitioner(len(hosts), 0)
         self._serializer = NoOpSerializer()
         self._anchor: Any = None
@@ -114,14 +114,28 @@ class Sticky:
 
 
 def executor_hosts(context: SparkContext) -> tuple[str, ...]:
-    """Hosts that have an executor now, sorted, each once; none on a local master."""
-    summaries = context._jsc.sc().statusStore().executorList(True)
-    found = set()
-    for i in range(summaries.size()):
-        summary = summaries.apply(i)
-        if summary.id() != "driver":
-            found.add(summary.hostPort().rpartition(":")[0])
-    return tuple(sorted(found))
+    """Hosts that have an executor now, sorted, each once; none on a local master.
+
+    An executor that has just registered has no host yet in what Spark shows: it is waited for.
+    """
+    if _one_host(context.master):
+        return ()
+    spark = context._jsc.sc()
+    until = time.monotonic() + HOST_KNOWN_S
+    while True:
+        summaries = spark.statusStore().executorList(True)
+        shown = [summaries.apply(i) for i in range(summaries.size())]
+        found = {one.id(): one.hostPort().rpartition(":")[0] for one in shown if one.id() != "driver"}
+        known = {host for host in found.values() if host}
+        registered = spark.schedulerBackend().getExecutorIds()
+        missing = any(not found.get(registered.apply(i)) for i in range(registered.size()))
+        if not missing or time.monotonic() > until:
+            return tuple(sorted(known))
+        time.sleep(0.05)
+
+
+def _one_host(master: str) -> bool:
+    return master.startswith("local") and not master.startswith("local-cluster")
 
 
 def _framed(nodes: int, _: int, pairs: Iterable[tuple[int, bytes]]) -> Iterator[bytes]:

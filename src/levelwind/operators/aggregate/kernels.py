@@ -10,6 +10,7 @@ import polars as pl
 from levelwind.model import Operator
 from levelwind.model.operator import Aggregate, RowWindow, TimeWindow
 from levelwind.operators.aggregate.accumulators import PANE, TIME_OF, Kept, keep, merges
+from levelwind.operators.aggregate.sliding import CHECK, CODE, WINDOW, coded, is_plain, merge_windows
 from levelwind.operators.aggregate.windows import Windows
 from levelwind.operators.aggregate_calls import Computation, split_compute
 from levelwind.operators.protocol import Kernel, Stepped
@@ -19,7 +20,7 @@ from levelwind.operators.state import Segment, State, Table
 PANES = "panes"
 # The instant up to which windows have been put out.
 CLOSED = "closed"
-WINDOW = "__window"
+WINDOW_COLUMNS = ("window_start", "window_end", "window_time")
 LATE = "late: its window was already put out"
 OVERFLOW = "bigint overflow in a sum"
 
@@ -49,7 +50,10 @@ class TimeWindows:
     types: Mapping[str, str]
     computation: Computation
     kept: Mapping[str, Kept]
-    columns: tuple[str, ...]
+    # Everything in one select: where every output column is the result of a call, which cannot fail.
+    simple: tuple[pl.Expr, ...] | None
+    # What the output columns are computed from, where there is more to compute.
+    general: tuple[pl.Expr, ...]
 
     @classmethod
     def of(cls, operator: Operator, rows: RowType) -> TimeWindows:
@@ -60,9 +64,25 @@ class TimeWindows:
         assert rows.time is not None
         computation = split_compute(spec.compute, rows.types)
         kept = {call.placeholder: keep(call, ordered=True) for call in computation.calls}
-        columns = tuple(dict.fromkeys(name for each in kept.values() for name in each.partial))
+        windows = Windows.of(spec.window)
+        by, bounds = [pl.col(name) for name in spec.by], _bounds(windows)
+        results = [each.result.alias(name) for name, each in kept.items()]
+        simple = None
+        if len(computation.plain) == len(spec.compute) and all(
+            each.overflow is None for each in kept.values()
+        ):
+            named = [kept[computation.plain[name]].result.alias(name) for name in spec.compute]
+            simple = (*by, *named, *bounds)
         return cls(
-            Windows.of(spec.window), spec.by, rows.time, spec.compute, rows.types, computation, kept, columns
+            windows=windows,
+            by=spec.by,
+            time=rows.time,
+            compute=spec.compute,
+            types=rows.types,
+            computation=computation,
+            kept=kept,
+            simple=simple,
+            general=(*by, *results, *bounds),
         )
 
     def step(self, state: State, inputs: Sequence[Arrived]) -> Stepped:
@@ -187,7 +207,9 @@ def _segment(members: Sequence[TimeWindows], rows: pl.DataFrame, arguments: pl.D
         *arguments.get_columns(),
     ]
     grouped = pl.DataFrame(columns).group_by([PANE, *first.by]).agg(joint.partial)
-    return Segment.of(grouped, PANE)
+    # In order of panes: windows are then merged without sorting.
+    grouped = grouped.sort(PANE)
+    return Segment.of(coded(grouped, first.by), PANE)
 
 
 def _advance(
@@ -245,11 +267,15 @@ def _merged(member: TimeWindows, table: Table, first: int, last: int) -> pl.Data
     """The windows ``first`` to ``last``: one row per window and group with everything that is kept."""
     windows = member.windows
     low, high = first * windows.slide, windows.end_of(last)
-    relevant = Table(PANE, tuple(s for s in table.segments if s.low < high and s.high >= low), low)
-    entries = relevant.read()
-    if entries is None:
+    segments = tuple(s for s in table.segments if s.low < high and s.high >= low)
+    if not segments:
         return None
-    if any(segment.high >= high for segment in relevant.segments):
+    kept = kept_columns(segments, member.by)
+    if is_plain(segments, kept):
+        return merge_windows(segments, member.by, kept, windows, first, last)
+    entries = Table(PANE, segments, low).read()
+    assert entries is not None
+    if any(segment.high >= high for segment in segments):
         entries = entries.filter(pl.col(PANE) < high)
     if first == last:
         entries = entries.with_columns(pl.lit(first, pl.Int64).alias(WINDOW))
@@ -261,21 +287,14 @@ def _merged(member: TimeWindows, table: Table, first: int, last: int) -> pl.Data
         entries = entries.with_columns(pl.int_ranges(lowest, highest + 1).alias(WINDOW)).explode(
             WINDOW, empty_as_null=False, keep_nulls=False
         )
-    kept = [name for name in entries.columns if "|" in name and name not in member.by]
     return entries.group_by([WINDOW, *member.by]).agg(merges(kept))
 
 
 def _results(member: TimeWindows, merged: pl.DataFrame) -> tuple[pl.DataFrame, tuple[Rejected, ...]]:
     """The rows that closed windows give."""
-    windows = member.windows
-    start = pl.col(WINDOW) * windows.slide
-    table = merged.select(
-        *member.by,
-        *(kept.result.alias(name) for name, kept in member.kept.items()),
-        start.cast(TIME).alias("window_start"),
-        (start + windows.size).cast(TIME).alias("window_end"),
-        (start + (windows.size - 1)).cast(TIME).alias("window_time"),
-    )
+    if member.simple is not None:
+        return merged.select_seq(member.simple), ()
+    table = merged.select_seq(member.general)
     computed, reasons = member.computation.results(table)
     over = [kept.overflow for kept in member.kept.values() if kept.overflow is not None]
     if over:
@@ -287,11 +306,18 @@ def _results(member: TimeWindows, merged: pl.DataFrame) -> tuple[pl.DataFrame, t
         [
             *(table.get_column(name) for name in member.by),
             *computed.get_columns(),
-            *(table.get_column(name) for name in ("window_start", "window_end", "window_time")),
+            *(table.get_column(name) for name in WINDOW_COLUMNS),
         ]
     )
     good, bad = split_rejected(rows, reasons)
     return good, () if bad is None else (bad,)
+
+
+def _bounds(windows: Windows) -> list[pl.Expr]:
+    """A window's start, end and event time, from its number."""
+    start = pl.col(WINDOW) * windows.slide
+    instants = (start, start + windows.size, start + (windows.size - 1))
+    return [instant.cast(TIME).alias(name) for instant, name in zip(instants, WINDOW_COLUMNS, strict=True)]
 
 
 def _compacted(member: TimeWindows, table: Table, memo: dict[object, pl.DataFrame | Table | None]) -> Table:
@@ -310,4 +336,15 @@ def _compacted(member: TimeWindows, table: Table, memo: dict[object, pl.DataFram
 def merge_panes(entries: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """One entry per pane and group."""
     kept = [name for name in entries.columns if "|" in name and name not in by]
-    return entries.group_by([PANE, *by]).agg(merges(kept))
+    codes = [pl.col(name).first() for name in (CODE, CHECK) if by]
+    return entries.group_by([PANE, *by]).agg(*codes, *merges(kept)).sort(PANE)
+
+
+def kept_columns(segments: Sequence[Segment], by: Sequence[str]) -> list[str]:
+    """What all segments keep: aggregates that once shared their panes have left more in some of them."""
+    first, *others = (segment.frame.columns for segment in segments)
+    found = [name for name in first if "|" in name and name not in by]
+    for columns in others:
+        if columns != first:
+            found = [name for name in found if name in columns]
+    return found

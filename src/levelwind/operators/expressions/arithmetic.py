@@ -16,6 +16,7 @@ from levelwind.operators.expressions.coercion import common_type
 from levelwind.operators.expressions.literals import number
 from levelwind.operators.expressions.numbercasts import truncated_quotient
 from levelwind.operators.expressions.parts import Part, refuse, strict
+from levelwind.operators.expressions.quotients import exact_quotient
 from levelwind.operators.expressions.sparktypes import (
     FLOATS,
     VOID,
@@ -63,10 +64,9 @@ def combine(operation: str, left: Part, right: Part) -> Part:
     kind = _operand_type(operation, left, right)
     if is_decimal(kind):
         return decimals.combine(operation, left, right)
-    if operation == "Div":
-        kind = "double"
-    elif operation == "IntDiv":
-        kind = "bigint"
+    # A string is read as the type of the other side even if both are divided as doubles.
+    left, right = cast(left, kind), cast(right, kind)
+    kind = {"Div": "double", "IntDiv": "bigint"}.get(operation, kind)
     return _COMPUTE[operation](cast(left, kind), cast(right, kind), kind)
 
 
@@ -122,9 +122,10 @@ def nonzero(part: Part) -> pl.Expr:
 
 
 def _quotient(left: Part, right: Part, kind: str) -> Part:
-    reason = None if right.never_null and right.constant != 0 else BY_ZERO
     # Spark looks at the divisor first: if it is null, the dividend is not evaluated.
-    return strict([right, left], left.value / nonzero(right), kind, reason)
+    if right.never_null and right.constant != 0:
+        return strict([right, left], exact_quotient(left.value, right.constant), kind)
+    return strict([right, left], left.value / nonzero(right), kind, BY_ZERO)
 
 
 def _whole_quotient(left: Part, right: Part, kind: str) -> Part:

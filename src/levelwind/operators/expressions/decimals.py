@@ -15,6 +15,7 @@ from levelwind.operators.expressions import widedecimals
 from levelwind.operators.expressions.casts import cast
 from levelwind.operators.expressions.numbercasts import (
     as_decimal,
+    low_bits,
     rescaled,
     rounded_quotient,
     ten_to,
@@ -22,6 +23,7 @@ from levelwind.operators.expressions.numbercasts import (
     unscaled,
 )
 from levelwind.operators.expressions.parts import Part, refuse, strict
+from levelwind.operators.expressions.shortening import MOST_KEPT, shortened
 from levelwind.operators.expressions.sparktypes import (
     INTEGER_DIGITS,
     MOST_DIGITS,
@@ -127,7 +129,8 @@ def _fast(operation: str, left: pl.Expr, right: pl.Expr, a: Digits, b: Digits, k
     if operation == "IntDiv":
         scale = max(a.scale, b.scale)
         x, y = rescaled(unscaled(left), a.scale, scale), rescaled(unscaled(right), b.scale, scale)
-        return truncated_quotient(x, y).cast(pl.Int64, strict=False)
+        # Java keeps the low 64 bits.
+        return low_bits(truncated_quotient(x, y))
     precision, scale = decimal_of(kind) or (0, 0)
     x, y = unscaled(left), unscaled(right)
     if operation == "Mul":
@@ -153,8 +156,15 @@ def _remainder(x: pl.Expr, y: pl.Expr) -> pl.Expr:
 def signed(part: Part, compute: Callable[[pl.Expr], pl.Expr]) -> Part:
     """Negated, or without its sign."""
     digits = digits_of(part)
-    value = compute(unscaled(part.value)).reinterpret(dtype=pl.Decimal(*digits))
-    return strict([part], value, part.type)
+    if digits.precision <= MOST_KEPT:
+        value = compute(unscaled(part.value)).reinterpret(dtype=pl.Decimal(*digits))
+        return strict([part], value, part.type)
+    units = unscaled(part.value)
+    # A number that keeps its sign stays as it is.
+    turned = compute(units)
+    changed = shortened(turned, digits.precision)
+    turned = pl.when(turned == units).then(units).otherwise(changed)
+    return strict([part], as_decimal(turned, *digits), part.type, f"{part.type} overflow")
 
 
 def comparable(left: Part, right: Part) -> tuple[Part, Part]:

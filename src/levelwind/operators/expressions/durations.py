@@ -105,10 +105,10 @@ def _constant_us(part: Part) -> int:
 
 
 def _moved_by_days(left: Part, right: Part, operation: str) -> Part:
-    days, shift = left.value.to_physical().cast(pl.Int64), right.value.cast(pl.Int64)
+    """In 32 bits, which wrap around in Java too."""
+    days, shift = left.value.to_physical(), right.value.cast(pl.Int32)
     moved = days + shift if operation == "Add" else days - shift
-    value = moved.cast(pl.Int32, strict=False).cast(pl.Date)
-    return strict([left, right], value, "date", "date overflow")
+    return strict([left, right], moved.cast(pl.Date), "date")
 
 
 def _moved_by_months(left: Part, right: Part, operation: str) -> Part:

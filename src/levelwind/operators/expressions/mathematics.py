@@ -12,6 +12,7 @@ import polars as pl
 from levelwind.operators.expressions.arguments import argument
 from levelwind.operators.expressions.builder import Builder, Rule
 from levelwind.operators.expressions.parts import Part, eager, strict
+from levelwind.operators.expressions.quotients import exact_quotient
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr
@@ -40,6 +41,8 @@ def _logarithm(node: Expr, build: Builder) -> Part:
     part = argument(build.part(node.expression), "double", "log")
     if base.is_constant and base.constant == 10.0:
         value = _positive(part.value).map_batches(_log10, return_dtype=pl.Float64, is_elementwise=True)
+    elif base.never_null and base.constant > 0:
+        value = exact_quotient(_positive(part.value).log(), math.log(base.constant))
     else:
         value = _positive(part.value).log() / _positive(base.value).log()
     return strict([base, part], value, "double")
@@ -47,7 +50,8 @@ def _logarithm(node: Expr, build: Builder) -> Part:
 
 def _log10(values: pl.Series) -> pl.Series:
     """NumPy's, which is exact at powers of ten where Polars' is not."""
-    return pl.Series(values.name, np.log10(values), dtype=pl.Float64)
+    with np.errstate(divide="ignore", invalid="ignore"):  # of what stands in the place of nulls
+        return pl.Series(values.name, np.log10(values), dtype=pl.Float64)
 
 
 def _power(node: Expr, build: Builder) -> Part:
@@ -64,8 +68,13 @@ def _power(node: Expr, build: Builder) -> Part:
 def _arctangent(node: Expr, build: Builder) -> Part:
     left = argument(build.part(node.this), "double", "atan2")
     right = argument(build.part(node.expression), "double", "atan2")
-    # Java gets rid of negative zeros first.
-    return strict([left, right], pl.arctan2(left.value + 0.0, right.value + 0.0), "double")
+    value = pl.arctan2(_unsigned_zero(left.value), _unsigned_zero(right.value))
+    return strict([left, right], value, "double")
+
+
+def _unsigned_zero(value: pl.Expr) -> pl.Expr:
+    """0.0 for -0.0."""
+    return pl.when(value == 0).then(pl.lit(0.0)).otherwise(value)
 
 
 def _is_nan(node: Expr, build: Builder) -> Part:

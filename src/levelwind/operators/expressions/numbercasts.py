@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from levelwind.operators.expressions.javanumbers import shortest_text
+from levelwind.operators.expressions.quotients import exact_quotient
 from levelwind.operators.expressions.sparktypes import decimal_of, dtype_of
 
 # Digits of the largest value, which may be fewer than Spark reserves for the type.
@@ -51,6 +52,11 @@ def as_decimal(units: pl.Expr, precision: int, scale: int) -> pl.Expr:
 def ten_to(power: int) -> pl.Expr:
     """10ⁿ as a 128-bit integer."""
     return pl.lit(10**power, dtype=pl.Int128)
+
+
+def low_bits(units: pl.Expr) -> pl.Expr:
+    """The low 64 bits of a 128-bit integer, as a signed number."""
+    return ((units + 2**63) % 2**64 - 2**63).cast(pl.Int64, strict=False)
 
 
 def truncated_quotient(units: pl.Expr, by: pl.Expr) -> pl.Expr:
@@ -102,7 +108,7 @@ def decimal_to_float(value: pl.Expr, source: str, target: str) -> pl.Expr:
     """The nearest float: by way of the written number, unless the unscaled integer is exact as a double."""
     precision, scale = _digits(source)
     if precision <= 15 and target == "double":
-        return unscaled(value).cast(pl.Float64) / float(10**scale)
+        return exact_quotient(unscaled(value).cast(pl.Float64), float(10**scale))
     return value.cast(pl.String).cast(_dtype(target))
 
 
@@ -120,7 +126,8 @@ def float_to_decimal(value: pl.Expr, source: str, target: str) -> pl.Expr:
     """The shortest decimal that reads as the float, rounded half up; null for NaN and infinity."""
     from levelwind.operators.expressions.textcasts import text_to_decimal
 
-    finite = pl.when(value.is_finite()).then(value)
+    # A float is widened first, and has more digits then.
+    finite = pl.when(value.is_finite()).then(value).cast(pl.Float64)
     return text_to_decimal(shortest_text(finite), "string", target)
 
 

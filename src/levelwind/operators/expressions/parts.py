@@ -95,6 +95,12 @@ def strict(
     return Part(value, kind, tuple(checks), hidden_of(parts))
 
 
+def unless_missing(parts: Sequence[Part], value: pl.Expr) -> pl.Expr:
+    """A value that is null where one of its arguments is, if Polars does not see to that."""
+    missing = all_of(present(parts))
+    return value if missing is None else pl.when(missing).then(value)
+
+
 def eager(parts: Sequence[Part], value: pl.Expr, kind: str) -> Part:
     """A part that evaluates all its arguments and does not pass their nulls on."""
     checks = tuple(check for part in parts for check in part.checks)

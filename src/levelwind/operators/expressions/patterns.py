@@ -61,7 +61,7 @@ def _like_match(pattern: str, escape: str) -> Match:
             return lambda value: value.str.starts_with(text)
         if shape == (False, True):
             return lambda value: value.str.ends_with(text)
-        if True in shape and len(shape) == 3:
+        if shape == (False, True, False):
             return lambda value: value.str.contains(text, literal=True)
     regex = "".join(".*" if p is None else "." if p == "" else _quoted(p) for p in pieces)
     return lambda value: value.str.contains(f"(?s)\\A{regex}\\z")

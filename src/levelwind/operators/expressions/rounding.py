@@ -14,6 +14,7 @@ from levelwind.operators.expressions.builder import Builder, Rule, null
 from levelwind.operators.expressions.casts import cast
 from levelwind.operators.expressions.numbercasts import as_decimal, rounded_quotient, ten_to, unscaled
 from levelwind.operators.expressions.parts import Part, refuse, strict
+from levelwind.operators.expressions.quotients import exact_quotient
 from levelwind.operators.expressions.sparktypes import MOST_DIGITS, WIDE, decimal_of, decimal_type
 from levelwind.operators.expressions.steps import VALUE, in_steps
 
@@ -82,14 +83,14 @@ def _round_double(value: pl.Expr, digits: int) -> pl.Expr:
     scale = float(10 ** abs(digits))
 
     def number(steps: pl.Expr) -> pl.Expr:
-        return steps / scale if digits >= 0 else steps * scale
+        return exact_quotient(steps, scale) if digits >= 0 else steps * scale
 
     size, below = pl.col("size"), pl.col("below")
     found = pl.when(size >= number(below + 0.5)).then(below + 1.0).otherwise(below)
     rounded = pl.when(pl.col(VALUE) < 0).then(-pl.col("found")).otherwise(pl.col("found"))
     steps = [
         {"size": pl.col(VALUE).abs()},
-        {"steps": size * scale if digits >= 0 else size / scale},
+        {"steps": size * scale if digits >= 0 else exact_quotient(size, scale)},
         {"below": pl.col("steps").floor()},
         # The product may have been rounded over a step.
         {"below": pl.when(number(below) > size).then(below - 1.0).otherwise(below)},
@@ -118,7 +119,6 @@ def _whole(name: str, compute: Callable[[pl.Expr], pl.Expr], *, up: bool) -> Rul
             .then(pl.lit(0, dtype=pl.Int64))
             .otherwise(whole.cast(pl.Int64, strict=False))
         )
-        value = pl.when(whole == 2.0**63).then(pl.lit(2**63 - 1, dtype=pl.Int64)).otherwise(value)
         return strict([part], value, "bigint", overflow("bigint"))
 
     return rule

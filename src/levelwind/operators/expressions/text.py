@@ -11,13 +11,11 @@ from levelwind.operators.expressions.arguments import argument
 from levelwind.operators.expressions.builder import Builder, Rule, constant
 from levelwind.operators.expressions.parts import (
     Part,
-    all_of,
     eager,
-    guarded,
     hidden_of,
-    present,
     refuse,
     strict,
+    unless_missing,
 )
 
 if TYPE_CHECKING:
@@ -82,7 +80,7 @@ def _trim(node: Expr, build: Builder) -> Part:
     if letters.never_null:
         return strict([letters, part], strip(letters.constant) if letters.constant else part.value, "string")
     stripped = pl.when(letters.value == "").then(part.value).otherwise(strip(letters.value))
-    return strict([letters, part], stripped, "string")
+    return strict([letters, part], unless_missing([letters], stripped), "string")
 
 
 def _substring(node: Expr, build: Builder) -> Part:
@@ -101,20 +99,21 @@ def _substring(node: Expr, build: Builder) -> Part:
     last = first + length.value.cast(pl.Int64)
     begin = first.clip(0, _FAR)
     value = part.value.str.slice(begin, (last - begin).clip(0, _FAR))
-    return strict([part, start, length], value, "string")
+    return strict([part, start, length], unless_missing([start, length], value), "string")
 
 
 def _left(node: Expr, build: Builder) -> Part:
     part = text_of(node.this, build, "left")
     count = argument(build.part(node.expression), "int", "left")
-    return strict([part, count], part.value.str.slice(0, count.value.cast(pl.Int64).clip(0, _FAR)), "string")
+    value = part.value.str.slice(0, count.value.cast(pl.Int64).clip(0, _FAR))
+    return strict([part, count], unless_missing([count], value), "string")
 
 
 def _right(node: Expr, build: Builder) -> Part:
     part = text_of(node.this, build, "right")
     count = argument(build.part(node.expression), "int", "right")
     start = (_size(part.value) - count.value.cast(pl.Int64)).clip(0, _FAR)
-    return strict([part, count], part.value.str.slice(start), "string")
+    return strict([part, count], unless_missing([count], part.value.str.slice(start)), "string")
 
 
 def _concat(node: Expr, build: Builder) -> Part:
@@ -188,7 +187,7 @@ def _pad(node: Expr, build: Builder) -> Part:
     filling = fill.value.repeat_by(copies).list.join("").str.slice(0, missing)
     kept = part.value.str.slice(0, wanted)
     whole = filling + kept if node.args["is_left"] else kept + filling
-    return strict([part, length, fill], whole, "string")
+    return strict([part, length, fill], unless_missing([length, fill], whole), "string")
 
 
 def _position(node: Expr, build: Builder) -> Part:
@@ -206,10 +205,7 @@ def _position(node: Expr, build: Builder) -> Part:
         .then(before.str.len_chars().cast(pl.Int32) + 1)
         .otherwise(pl.lit(0, dtype=pl.Int32))
     )
-    both = all_of(present([part, wanted]))
-    value = value if both is None else pl.when(both).then(value)
-    checks = part.checks + guarded(wanted.checks, all_of(present([part])))
-    return Part(value, "int", checks, hidden_of([part, wanted]))
+    return strict([part, wanted], unless_missing([part, wanted], value), "int")
 
 
 RULES: Mapping[str, Rule] = {

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from levelwind.operators.expressions.numbercasts import float_to_decimal, truncated_quotient
+from levelwind.operators.expressions.numbercasts import (
+    between_decimals,
+    float_to_integer,
+    low_bits,
+    truncated_quotient,
+)
+from levelwind.operators.expressions.quotients import exact_quotient
+from levelwind.operators.expressions.shortening import shortened
 from levelwind.operators.expressions.sparktypes import decimal_of, dtype_of
 from levelwind.operators.expressions.timetexts import parsed_date, parsed_timestamp
 
@@ -28,29 +35,22 @@ def seconds_to_timestamp(value: pl.Expr, source: str, target: str) -> pl.Expr:
 
 
 def float_to_timestamp(value: pl.Expr, source: str, target: str) -> pl.Expr:
-    """Seconds since the epoch, cut to microseconds; null for NaN and infinity."""
+    """Seconds since the epoch, cut to microseconds; null if that is no timestamp."""
     micros = value.cast(pl.Float64) * float(SECOND_US)
-    whole = (
-        pl.when(micros >= 2.0**63)
-        .then(pl.lit(_LARGEST, dtype=pl.Int64))
-        .when(micros <= -(2.0**63))
-        .then(pl.lit(-_LARGEST - 1, dtype=pl.Int64))
-        .otherwise(micros.cast(pl.Int64, strict=False))
-    )
-    return _timestamp(pl.when(value.is_finite()).then(whole))
+    return _timestamp(float_to_integer(micros, "double", "bigint"))
 
 
 def decimal_to_timestamp(value: pl.Expr, source: str, target: str) -> pl.Expr:
     """Seconds since the epoch, cut to microseconds."""
     digits = decimal_of(source)
     assert digits is not None
-    units, scale = value.to_physical(), digits[1]
+    units, scale = shortened(value.to_physical(), digits[0]), digits[1]
     if scale <= 6:
         micros = units * pl.lit(10 ** (6 - scale), dtype=pl.Int128)
     else:
         micros = truncated_quotient(units, pl.lit(10 ** (scale - 6), dtype=pl.Int128))
     # Java keeps the low 64 bits.
-    return _timestamp(((micros + 2**63) % 2**64 - 2**63).cast(pl.Int64, strict=False))
+    return _timestamp(low_bits(micros))
 
 
 def _timestamp(micros: pl.Expr) -> pl.Expr:
@@ -67,13 +67,14 @@ def timestamp_to_integer(value: pl.Expr, source: str, target: str) -> pl.Expr:
 
 def timestamp_to_float(value: pl.Expr, source: str, target: str) -> pl.Expr:
     """Seconds since the epoch."""
-    seconds = value.to_physical().cast(pl.Float64) / float(SECOND_US)
+    seconds = exact_quotient(value.to_physical().cast(pl.Float64), float(SECOND_US))
     return seconds if target == "double" else seconds.cast(pl.Float32)
 
 
 def timestamp_to_decimal(value: pl.Expr, source: str, target: str) -> pl.Expr:
-    """Seconds since the epoch; by way of a double, as in Spark."""
-    return float_to_decimal(timestamp_to_float(value, source, "double"), "double", target)
+    """Seconds since the epoch."""
+    micros = value.to_physical().cast(pl.Int128).reinterpret(dtype=pl.Decimal(38, 6))
+    return between_decimals(micros, "decimal(38,6)", target)
 
 
 def text_to_date(value: pl.Expr, source: str, target: str) -> pl.Expr:

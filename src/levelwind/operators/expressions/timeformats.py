@@ -24,8 +24,8 @@ _SHORT_MONTHS = [month[:3] for month in _MONTHS]
 _ONE_OR_TWO = r"\d{1,2}"
 _TWO = r"\d{2}"
 _FIELDS: dict[str, tuple[str, str]] = {
-    "y": ("year", r"\d{4}"),
-    "yyyy": ("year", r"\d{4}"),
+    "y": ("year", r"-?\d{4}"),
+    "yyyy": ("year", r"-?\d{4}"),
     "yy": ("short_year", _TWO),
     "M": ("month", _ONE_OR_TWO),
     "MM": ("month", _TWO),

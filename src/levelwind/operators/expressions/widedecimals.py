@@ -8,7 +8,7 @@ from decimal import Decimal
 import polars as pl
 
 from levelwind.operators.expressions.parts import Part
-from levelwind.operators.expressions.sparktypes import decimal_of
+from levelwind.operators.expressions.sparktypes import MOST_DIGITS, decimal_of
 
 Pair = tuple[int, int]
 # Digits after the point to which Spark rounds a quotient before it rounds to the result's scale.
@@ -17,7 +17,8 @@ _QUOTIENT_SCALE = 39
 
 def combine(operation: str, left: pl.Expr, right: pl.Expr, a: Pair, b: Pair, kind: str) -> pl.Expr:
     """The exact result, rounded half up to its type; null if it does not fit or divides by zero."""
-    precision, scale = decimal_of(kind) or (19, 0)
+    # A whole quotient has as many digits as may stand before the point; of them Java keeps 64 bits.
+    precision, scale = decimal_of(kind) or (min(a[0] - a[1] + b[1], MOST_DIGITS), 0)
     compute = _OPERATIONS[operation]
 
     def one(x: int, y: int) -> int | None:
@@ -32,7 +33,7 @@ def combine(operation: str, left: pl.Expr, right: pl.Expr, a: Pair, b: Pair, kin
         xs, ys = (_units(side, height) for side in sides)
         units = [None if x is None or y is None else one(x, y) for x, y in zip(xs, ys, strict=True)]
         if kind == "bigint":
-            kept = [u if u is not None and -(2**63) <= u < 2**63 else None for u in units]
+            kept = [None if u is None else (u + 2**63) % 2**64 - 2**63 for u in units]
             return pl.Series(sides[0].name, kept, dtype=pl.Int64)
         found = pl.Series(sides[0].name, units, dtype=pl.Int128)
         return found.reinterpret(dtype=pl.Decimal(precision, scale))

@@ -1,0 +1,389 @@
+"""The commands on runs, as far as they go without Spark: bad input, and runs that are over."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from levelwind.cli import live
+from levelwind.cli.run import MASTER, failure_text
+from levelwind.frontend import load_network
+from levelwind.frontend.writing import network_document
+from levelwind.runtime.progress import percentile
+from levelwind.runtime.rundir import Command, RunDirectory
+
+WORKED = "examples/worked.yaml"
+SOURCE = "{format: generator, shape: steady, rate: 10, duration: 5s, speed: max}"
+RUNNABLE = f"""
+name: small net
+streams:
+  p: {{schema: {{ts: timestamp, k: string, v: int}}, time: ts, source: {SOURCE}}}
+operators:
+  - {{name: keep, kind: filter, cost: 1us, selectivity: 1, input: p, where: "v > 0"}}
+  - {{name: sum, kind: aggregate, cost: 1us, selectivity: 1, input: keep, by: [k],
+     window: {{size: 1s}}, compute: {{n: "count(*)"}}, split: {{into: 2, by: k}}}}
+  - {{name: still, kind: map, cost: 1us, selectivity: 1, input: p, select: {{k: k}}, movable: false}}
+  - {{name: nailed, kind: map, cost: 1us, selectivity: 1, input: p, select: {{k: k}}, pinned: n1}}
+  - {{name: ta, kind: map, cost: 1us, selectivity: 1, input: p, select: {{k: k}}, table: t}}
+  - {{name: tb, kind: map, cost: 1us, selectivity: 1, input: p, select: {{k: k}}, table: t}}
+outputs: {{o: {{input: sum, sink: {{format: parquet, path: ./out}}}}, q: {{input: ta}}}}
+"""
+
+
+@pytest.fixture
+def network(write) -> Path:
+    return write("net.yaml", RUNNABLE)
+
+
+@pytest.fixture
+def no_spark(monkeypatch):
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr("levelwind.spark.run.start_session", refuse)
+
+
+@pytest.fixture
+def over(tmp_path, network) -> RunDirectory:
+    """A run that is over, with a few steps of statistics."""
+    directory = RunDirectory(tmp_path / "over")
+    told = {"name": "small net", "nodes": ["n1", "n2"], "cpu": {"n1": 1.0, "n2": 1.0}}
+    directory.create(told, network_document(load_network(network).network))
+    nodes = {
+        name: {"load": 0.5, "cpu_s": 0.5, "operators": 3, "rows_in": 10, "rows_per_second": 10.0}
+        for name in ("n1", "n2")
+    }
+    placement = dict.fromkeys(["keep", "sum[0]", "sum[1]", "still", "nailed", "ta", "tb"], "n1")
+    batch = {"last": 1.0, "p50": 1.0, "p99": 1.0}
+    directory.write_status(
+        {"state": "finished", "steps": 8, "rows": 80, "outputs": {"o": 3}, "nodes": nodes, "moves": 0,
+         "batch_seconds": batch, "placement": placement, "event_time": "2026-01-01T00:00:07+00:00"}
+    )  # fmt: skip
+    operators, steps = [], []
+    for step in range(8):
+        common = {"session": 1.0, "step": step, "time": 100.0 + step}
+        operators += [
+            {**common, "operator": name, "node": "n1", "host": "h", "cpu_s": 0.01, "rows_in": 10,
+             "rows_out": 5, "rejected": 0, "state_bytes": 7}
+            for name in placement
+        ]  # fmt: skip
+        steps.append(
+            {**common, "wall_s": 1.0, "run_s": 1.0, "stream": "p", "rows": 10,
+             "watermark": step * 1_000_000, "closing": False}
+        )  # fmt: skip
+    for name, rows in (("operators", operators), ("steps", steps)):
+        pl.DataFrame(rows).write_parquet(directory.path / "statistics" / f"{name}-000000000.parquet")
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keys", "hint"),
+    [
+        (("--policy", "cor_bal"), ["--policy"], None),
+        (("--planner", "rdo"), ["planner"], "'rod'"),
+        (("--nodes", "0"), ["--nodes"], None),
+        (("--nodes", "2", "--cluster", "examples/cluster.yaml"), ["--nodes"], "--cluster"),
+        (("--master", "lokal[2]"), ["--master"], "local[2]"),
+        (("--conf", "executor.memory=1g"), ["--conf"], None),
+        (("--conf", "spark.x", "--master", "x", "--set", "y"), ["--set", "--conf", "--master"], None),
+        (("--replan-after", "30"), ["--replan-after"], None),
+        (("--replan-after", "soon", "--moves", "none.yaml"), ["--replan-after", ""], None),
+        (("--checkpoint", "README.md"), ["--checkpoint"], None),
+        (("--run-dir", "README.md/x"), ["--run-dir"], None),
+        (("--placement", "none.json"), [""], "path"),
+        (("--until-idel",), ["--until-idel"], "'--until-idle'"),
+    ],
+)
+def test_bad_options_of_run(run, network, no_spark, tmp_path, arguments, keys, hint):
+    before = sorted(tmp_path.iterdir())
+    ended = run("run", network, *arguments)
+    assert ended.problem_keys() == keys
+    if hint is not None:
+        assert hint in ended.json[0]["hint"]
+    assert sorted(tmp_path.iterdir()) == before
+    assert not Path("runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        (f", source: {SOURCE}", "", "streams.p"),
+        ("shape: steady", "shape: stedy", "streams.p.source.shape"),
+        (SOURCE, "{format: rate, rowsPerSecond: 5}", "streams.p.source"),
+        (SOURCE, "{format: parquet, path: ./nowhere}", "streams.p.source.path"),
+        (SOURCE, "{format: csv}", "streams.p.source.path"),
+        ("outputs:", 'queries: {z: "SELECT k FROM p"}\noutputs:', "queries.z"),
+    ],
+)
+def test_networks_that_cannot_be_run(run, write, no_spark, tmp_path, old, new, key):
+    assert old in RUNNABLE
+    directory = tmp_path / "run"
+    file = write("bad.yaml", RUNNABLE.replace(old, new))
+    ended = run("run", file, "--nodes", 2, "--until-idle", "--run-dir", directory)
+    assert key in ended.problem_keys()
+    assert {problem["file"] for problem in ended.json} == {str(file)}
+    assert not directory.exists()
+
+
+def test_a_sink_that_holds_rows_is_refused_without_its_checkpoint(run, network, no_spark, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "part-0.parquet").write_text("old")
+    ended = run("run", network, "--nodes", 2, "--run-dir", tmp_path / "run")
+    assert ended.problem_keys() == ["outputs.o"]
+    assert "--checkpoint" in ended.json[0]["hint"]
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_directory_in_which_a_run_is_at_work_is_refused(run, network, no_spark, over):
+    over.write_status({"state": "running"})  # by this process, which lives
+    assert run("run", network, "--nodes", 2, "--run-dir", over.path).problem_keys() == ["--run-dir"]
+
+
+def test_no_plan_starts_nothing_and_exits_1(run, write, no_spark, tmp_path):
+    torn = RUNNABLE.replace("table: t}", "table: t, pinned: n1}", 1).replace(
+        "table: t}", "table: t, pinned: n2}"
+    )
+    ended = run("run", write("torn.yaml", torn), "--nodes", 2, "--run-dir", tmp_path / "run")
+    assert ended.code == 1
+    assert "finds no plan" in ended.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_moves_files_are_checked_whole(run, network, write, no_spark):
+    moves = write(
+        "moves.yaml",
+        """
+- {step: 1, operators: [keep, smu], to: n2}
+- {step: -1, operator: keep, to: n2}
+- {step: 2, operator: keep, to: n9}
+- {step: 3, operator: still, to: n2}
+- {step: 3, operator: nailed, to: n2}
+- {step: 4, operator: ta, to: n2}
+- {setp: 4, operator: keep, operators: [keep], to: n2}
+- nonsense
+""",
+    )
+    ended = run("run", network, "--nodes", 2, "--moves", moves)
+    assert ended.problem_keys() == [
+        "[0].operators", "[1].step", "[2].to", "[3].operator", "[4].operator", "[5].operator",
+        "[6].setp", "[6].step", "[6].operators", "[7]",
+    ]  # fmt: skip
+    assert {problem["file"] for problem in ended.json} == {str(moves)}
+    assert [problem["line"] for problem in ended.json][:4] == [2, 3, 4, 5]
+    assert "'sum'" in ended.json[0]["hint"]
+    assert "tb" in ended.json[5]["hint"]
+
+
+@pytest.mark.parametrize("text", ["", "{step: 1}", "- [1]", "a: b: c"])
+def test_what_is_no_moves_file(run, network, write, no_spark, text):
+    ended = run("run", network, "--nodes", 2, "--moves", write("moves.yaml", text))
+    assert ended.code == 2
+
+
+def test_moves_of_a_split_operator_are_those_of_its_instances(network, write):
+    from levelwind.cli.moves import read_moves
+    from levelwind.model import Cluster
+
+    text = json.dumps([
+        {"step": 5, "operators": ["sum[1]"], "to": "n1", "cause": "because"},
+        {"step": 2, "operators": ["sum", "keep"], "to": "n2"},
+        {"step": 2, "operator": "nailed", "to": "n1"},
+    ])  # fmt: skip
+    moves = read_moves(write("m.json", text), load_network(network).network, Cluster.equal(2))
+    assert [(move.step, move.operators, move.target) for move in moves] == [
+        (2, ("sum[0]", "sum[1]", "keep"), "n2"),
+        (2, ("nailed",), "n1"),
+        (5, ("sum[1]",), "n1"),
+    ]
+    assert [move.cause for move in moves] == ["script", "script", "because"]
+
+
+@pytest.mark.parametrize(
+    "command", [("status",), ("stats",), ("stop",), ("move", "a", "--to", "n1")], ids=lambda c: c[0]
+)
+def test_a_directory_that_is_no_run(run, tmp_path, command):
+    name, *rest = command
+    for path in (tmp_path, tmp_path / "none"):
+        ended = run(name, path, *rest)
+        assert ended.problem_keys() == ["RUN"]
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", ["status", "stats", "stop", "move"])
+def test_a_run_must_be_named(run, command):
+    assert run(command).problem_keys() == ["RUN"]
+
+
+def test_status_of_a_run_that_is_over(run, over):
+    ended = run("status", over.path)
+    assert ended.code == 0
+    assert ended.json["state"] == "finished"
+    assert ended.json["run"] == str(over.path)
+    shown = run("status", over.path, "--format", "text")
+    assert "small net: finished, 8 batches" in shown.out
+    assert "50%" in shown.out
+    assert "event time 2026-01-01 00:00:07" in shown.out
+
+
+def test_a_run_that_died_without_a_word_has_failed(run, over):
+    status = over.status()
+    over.write_status({**status, "state": "running"})
+    file = over.path / "status.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "pid": 2**22 + 1}))
+    ended = run("status", over.path)
+    assert ended.code == 1
+    assert ended.json["state"] == "failed"
+    assert run("stop", over.path).code == 1
+
+
+def test_stop_and_move_on_a_run_that_is_over(run, over):
+    ended = run("stop", over.path)
+    assert (ended.code, ended.json["state"]) == (0, "finished")
+    assert "not at work" in ended.err
+    assert run("move", over.path, "keep", "--to", "n2").problem_keys() == ["RUN"]
+    assert not list((over.path / "control").iterdir())
+
+
+def test_stop_gives_up_after_a_while(run, over):
+    over.write_status({"state": "running"})
+    ended = run("stop", over.path, "--timeout", 0.2)
+    assert (ended.code, ended.json["state"]) == (1, "running")
+    assert over.take_commands() == [Command("stop")]
+
+
+def test_move_checks_names_and_waits(run, over):
+    over.write_status({**over.status(), "state": "running"})
+    ended = run("move", over.path, "kep", "still", "--to", "n7")
+    assert ended.problem_keys() == ["OPERATOR", "--to", "OPERATOR"]
+    assert "'keep'" in ended.json[0]["hint"]
+    late = run("move", over.path, "sum", "--to", "n2", "--timeout", 0.2)
+    assert (late.code, late.json["moves"]) == (1, [])
+    assert over.take_commands() == [Command("move", ("sum[0]", "sum[1]"), "n2")]
+    there = run("move", over.path, "keep", "--to", "n1")
+    assert (there.code, there.json["moves"]) == (0, [])
+    assert run("move", over.path, "keep").problem_keys() == ["--to"]
+
+
+def test_stats_in_both_forms(run, over):
+    ended = run("stats", over.path)
+    assert ended.code == 0
+    assert ended.json["streams"]["p"]["rate"] == pytest.approx(10)
+    assert ended.json["operators"]["keep"]["cost_s"] == pytest.approx(0.001)
+    assert len(ended.json["operators"]["keep"]["series"]) == 5
+    assert set(ended.json["nodes"]) == {"n1", "n2"}
+    assert set(ended.json["queries"]) == {"o", "q", "(no output)"}
+    shown = run("stats", over.path, "--format", "text")
+    for word in ("offered", "µs/row", "sum[0]", "1000", "n2", "(no output)"):
+        assert word in shown.out
+
+
+def test_stats_lists_the_heaviest_of_many(run, over, monkeypatch):
+    monkeypatch.setattr("levelwind.cli.stats.MOST_OPERATORS", 5)
+    monkeypatch.setattr("levelwind.cli.stats.HEAVIEST", 2)
+    shown = run("stats", over.path, "--format", "text").out
+    assert "5 more" in shown
+
+
+def test_stats_writes_a_network_that_can_be_planned(run, over, tmp_path):
+    for name in ("measured.yaml", "measured.json"):
+        file = tmp_path / name
+        assert run("stats", over.path, "--network-out", file).code == 0
+        ended = run("plan", file, "--nodes", 2, "--planner", "llf")
+        assert ended.code == 0
+        assert ended.err == ""  # every cost is stated
+    assert run("stats", over.path, "--network-out", tmp_path / "no" / "x").problem_keys() == ["--network-out"]
+
+
+def test_stats_before_the_first_step(run, over):
+    for file in (over.path / "statistics").iterdir():
+        file.unlink()
+    assert run("stats", over.path).problem_keys() == ["RUN"]
+
+
+def test_masters():
+    for good in ("local", "local[*]", "local[2]", "local[2,4]", "spark://h:7077", "yarn", "k8s://https://h"):
+        assert MASTER.fullmatch(good)
+    for bad in ("", "local[]", "local[0]", "spark:/h", "2"):
+        assert not MASTER.fullmatch(bad)
+
+
+def test_the_line_of_a_failure_that_says_what_happened():
+    java = (
+        "An error occurred while calling o1.collect.\n: org.apache.spark.SparkException: Job aborted: "
+        "PythonException: Traceback (most recent call last):\n  File \"x.py\", line 3, in f\n    g()\n"
+        "ValueError: no such luck\n\n\tat org.apache.spark.A.b(A.scala:1)\n"
+    )  # fmt: skip
+    assert failure_text(java) == "ValueError: no such luck"
+    assert failure_text("operator 'a': bad; row {}\nmore") == "operator 'a': bad; row {}"
+    assert failure_text(" ") == "no reason was given"
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.0, 1), (0.5, 50), (0.99, 99), (1.0, 100)])
+def test_percentiles(share, expected):
+    assert percentile(range(100, 0, -1), share) == expected
+
+
+def test_commands_that_are_none_are_thrown_away(over, caplog):
+    over.ask(Command("stop"))
+    (over.path / "control" / "1.json").write_text("{")
+    assert over.take_commands() == [Command("stop")]
+    assert over.take_commands() == []
+    assert "no command" in caplog.text
+
+
+def test_the_first_interrupt_is_a_wish_and_the_second_is_heeded_at_once():
+    import signal
+
+    before = signal.getsignal(signal.SIGINT)
+    with live.Interrupts() as interrupts:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert interrupts.asked == signal.SIGINT
+        os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+class Running:
+    """As much of a run as a watcher looks at."""
+
+    def __init__(self, directory: RunDirectory) -> None:
+        self.directory = directory
+        self.network = type("Named", (), {"name": "small net"})
+
+    @property
+    def status(self):
+        return self.directory.status()
+
+
+def test_off_a_terminal_a_line_now_and_then(over, capsys, monkeypatch):
+    clock = iter([0.0, 1.0, 2.0, 7.0])
+    monkeypatch.setattr(live.time, "monotonic", lambda: next(clock))
+    with live.Watcher().watch(Running(over)) as watcher:
+        for _ in range(3):
+            watcher.on_step(None)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert "rows 80" in lines[0]
+
+
+def test_on_a_terminal_a_table_that_goes_away(over, monkeypatch):
+    import io
+    import sys
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    with live.Watcher().watch(Running(over)) as watcher:
+        watcher.on_step(None)
+    assert "small net: finished" in screen.getvalue()
+    assert "██████████··········" in screen.getvalue().replace("\x1b[0m\x1b[2m", "")
+    assert screen.getvalue().rstrip().endswith("\x1b[2K")
