@@ -11,6 +11,10 @@ class LevelwindError(Exception):
     """Root of every error that Levelwind raises on purpose."""
 
 
+class RunError(LevelwindError):
+    """A run could not go on."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """One thing wrong with an input: where it stands, the rule it breaks, what came.

@@ -163,6 +163,7 @@ class World:
                 self.revive()
 
     def rows(self):
+        self.executor.deaths.clear()
         self.coordinator.close()
         found = {}
         for name in (*SINKS, DEAD_LETTERS):

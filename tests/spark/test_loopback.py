@@ -29,10 +29,10 @@ CAP = 0.25
 DRIVER = """
 import json, os, sys, time
 from pyspark import SparkConf, SparkContext
-from levelwind.spark.sticky import CONFIGURATION, Sticky, executor_hosts
+from levelwind.spark.sticky import Sticky, executor_hosts, on_nodes
 
 settings = json.loads(sys.argv[1])
-conf = SparkConf().setAll(list((CONFIGURATION | settings["configuration"]).items()))
+conf = SparkConf().setAll(list(settings["configuration"].items()))
 context = SparkContext(conf=conf.setMaster(settings["master"]).setAppName("loopback"))
 nodes = len(settings["hosts"])
 sticky = Sticky(context, settings["hosts"])
@@ -55,13 +55,15 @@ def exchanged(pairs):
 
 def answer(command, value):
     if command == "round":
-        return exchanged(value).mapPartitionsWithIndex(run).collect()
+        return on_nodes(exchanged(value), run).collect()
     if command == "spin":
-        return exchanged(value).mapPartitionsWithIndex(spin).count()
+        return on_nodes(exchanged(value), spin).count()
+    if command == "unread":  # pids of the Python workers, which leave their payloads to be read by others
+        return on_nodes(exchanged(value), lambda node, payloads: [os.getpid()]).collect()
     if command == "lineage":
         return exchanged([])._jrdd.toDebugString()
     if command == "hosts":
-        return [executor_hosts(context), sticky.present(look_again=True)]
+        return [executor_hosts(context), sticky.present()]
 
 
 for line in sys.stdin:
@@ -158,6 +160,7 @@ def within(seconds, look):
 
 
 def test_every_worker_has_an_executor_and_its_payloads(cluster, driver, wanted):
+    assert driver.places() == wanted  # the very first exchange
     hosts, present = driver.ask("hosts")
     assert sorted(hosts) == sorted(cluster.hosts)
     assert present == wanted
@@ -278,6 +281,9 @@ def test_embedded_the_exchange_is_a_bare_shuffle():
             [1, os.environ.get("SPARK_LOCAL_IP"), ["b", "c"]],
         ]
         assert "Union" not in driver.ask("lineage")
+        large = [(node, "x" * 200_000) for node in (0, 1)]
+        used = {pid for _ in range(4) for pid in driver.ask("unread", large)}
+        assert len(used) <= 4  # two stages on two cores; with input unread each task has a new one
     finally:
         driver.close()
 

@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 from levelwind.cli.bench import bench
 from levelwind.cli.check import check
 from levelwind.cli.compare import compare
+from levelwind.cli.demo import demo
 from levelwind.cli.errors import (
     DONE,
     INTERRUPTED,
@@ -41,6 +42,7 @@ from levelwind.cli.stop import stop
 from levelwind.errors import InputError, did_you_mean, input_error
 
 COMMANDS = (
+    demo,
     check,
     schema,
     plan,

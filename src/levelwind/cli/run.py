@@ -190,6 +190,7 @@ class _Asked:
     placement: Mapping[str, str] | None = None
     moves: tuple[PlannedMove, ...] = ()
     replan_after_s: float | None = None
+    notes: tuple[str, ...] = ()
     problems: list[Problem] = field(default_factory=list)
 
     @contextmanager
@@ -272,10 +273,11 @@ def _planned(asked: _Asked) -> Mapping[str, str] | None:
     from levelwind.model import PlanStatus
 
     made = planning.plan(asked.network, asked.cluster, asked.planner, options=asked.options, seed=asked.seed)
-    for text in made.notes:
-        note(text)
+    asked.notes = made.notes
     if made.status is PlanStatus.PLACED:
         return made.placement
+    for text in made.notes:
+        note(text)
     note(f"{asked.planner} finds no plan: {made.status.value}; nothing was started")
     return None
 
@@ -336,7 +338,7 @@ def _announce(begun: Run, asked: _Asked) -> None:
     count = f"{plural(len(begun.placement), 'operator')} on {plural(len(asked.cluster.nodes), 'node')}"
     by = f" by {asked.planner}" if asked.planner else " as given"
     note(f"run directory {shown_path(begun.directory.path)}: {count}{by}")
-    for text in begun.notes:
+    for text in (*asked.notes, *begun.notes):
         note(text)
 
 

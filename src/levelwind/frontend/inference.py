@@ -165,6 +165,8 @@ def _as_decimal(node: Expr, kind: str) -> tuple[int, int] | None:
         return int(match[1]), int(match[2])
     if kind not in _INTEGER_DIGITS:
         return None
+    while type(node).__name__ in ("Paren", "Neg"):
+        node = node.this
     return (len(node.name) if type(node).__name__ == "Literal" else _INTEGER_DIGITS[kind]), 0
 
 

@@ -29,7 +29,7 @@ class Segment:
     ``low`` and ``high`` bound the values of the table's time column (any integer clock of the table's).
     """
 
-    __slots__ = ("_frame", "_load", "bytes", "high", "low", "memo", "place", "rows")
+    __slots__ = ("__weakref__", "_frame", "_load", "bytes", "high", "low", "memo", "place", "rows")
 
     def __init__(
         self,
@@ -62,6 +62,11 @@ class Segment:
             high=int(times.max()),
             frame=frame,
         )
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether its rows need not be read."""
+        return self._frame is not None
 
     @property
     def frame(self) -> pl.DataFrame:

@@ -11,6 +11,7 @@ import os
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -101,15 +102,29 @@ def state_of(record: BoxRecord | None, directory: str) -> State:
     return State(frozen_mapping(tables), frozen_mapping(record.marks))
 
 
+# Operators that share panes name the same segments: one object stands for each, so that they still share
+# them after a load, and what a process has read once it does not read again.
+_SEGMENTS: WeakValueDictionary[tuple[str, str], Segment] = WeakValueDictionary()
+
+
 def _segment(stored: Stored, directory: str) -> Segment:
-    return Segment(
-        rows=stored.rows,
-        bytes=stored.bytes,
-        low=stored.low,
-        high=stored.high,
-        place=stored.place,
-        load=lambda: read_segment(directory, stored.place),
-    )
+    found = _SEGMENTS.get((directory, stored.place))
+    if found is None:
+        found = _SEGMENTS[directory, stored.place] = Segment(
+            rows=stored.rows,
+            bytes=stored.bytes,
+            low=stored.low,
+            high=stored.high,
+            place=stored.place,
+            load=lambda: read_segment(directory, stored.place),
+        )
+    return found
+
+
+def known_segment(directory: str, segment: Segment) -> None:
+    """Let a segment that was just given its place be found by it."""
+    assert segment.place is not None
+    _SEGMENTS[directory, segment.place] = segment
 
 
 def path_of(directory: str, step: int) -> Path:
@@ -117,10 +132,15 @@ def path_of(directory: str, step: int) -> Path:
     return Path(directory, COMMITS, f"{step:09d}.json")
 
 
-@lru_cache(maxsize=2)
 def read_commit(directory: str, step: int) -> Commit:
     """The commit of a step. Kept, since a node may need many operators from one."""
-    return msgspec.json.decode(path_of(directory, step).read_bytes(), type=Commit)
+    path = path_of(directory, step)
+    return _read_commit(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=2)
+def _read_commit(path: Path, _: int) -> Commit:
+    return msgspec.json.decode(path.read_bytes(), type=Commit)
 
 
 def write_commit(directory: str, commit: Commit) -> int:

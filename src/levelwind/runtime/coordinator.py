@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from levelwind.errors import LevelwindError
+import msgspec
+
+from levelwind.errors import RunError
 from levelwind.operators.rows import BEGINNING, END
 from levelwind.runtime.batch import Batch
 from levelwind.runtime.commits import (
@@ -26,10 +28,6 @@ from levelwind.runtime.program import Layout, Program
 from levelwind.runtime.retention import Retention
 from levelwind.runtime.sinks import Sink
 from levelwind.runtime.watermarks import advance, input_watermarks
-
-
-class RunError(LevelwindError):
-    """A run could not go on."""
 
 
 class Executor(Protocol):
@@ -287,10 +285,18 @@ class Coordinator:
             fingerprints=self.fingerprints,
             in_flight=tuple(entry for report in reports for entry in report.in_flight),
             outbox=self._outbox(reports),
-            moves=tuple(_with_cost(record, done, self.layout) for record in moved),
+            moves=tuple(self._with_cost(record, done) for record in moved),
             rows=self._rows_so_far(seen),
             closed=order.closing,
         )
+
+    def _with_cost(self, record: MoveRecord, done: Mapping[int, tuple[NodeReport, BoxReport]]) -> MoveRecord:
+        """A move with what it took: the state that changed its node, and the time to load it there."""
+        before = None if self.last is None else self.last.boxes.get(record.operator)
+        tables = {} if before is None else before.tables
+        size = sum(segment.bytes for table in tables.values() for segment in table.segments)
+        _, result = done[self.layout.box_named[record.operator].index]
+        return msgspec.structs.replace(record, bytes=size, milliseconds=result.loaded_s * 1e3)
 
     def _outbox(self, reports: Sequence[NodeReport]) -> tuple[Published, ...]:
         staged: dict[str, list[tuple[int, str, int]]] = {}
@@ -299,7 +305,9 @@ class Coordinator:
                 staged.setdefault(entry.output, []).append((entry.rank, entry.path, entry.rows))
         return tuple(
             Published(
-                name, tuple(path for _, path, _ in sorted(entries)), sum(rows for _, _, rows in entries)
+                name,
+                tuple(path for _, path, _ in sorted(entries) if path),
+                sum(rows for _, _, rows in entries),
             )
             for name, entries in sorted(staged.items())
         )
@@ -329,18 +337,3 @@ def _tables(before: BoxRecord | None, reported: Mapping[str, TableReport]) -> di
         segments = tuple(old[entry] if isinstance(entry, int) else entry for entry in table.segments)
         found[name] = TableRecord(table.clock, table.horizon, segments)
     return found
-
-
-def _with_cost(
-    record: MoveRecord, done: Mapping[int, tuple[NodeReport, BoxReport]], layout: Layout
-) -> MoveRecord:
-    _, result = done[layout.box_named[record.operator].index]
-    return MoveRecord(
-        step=record.step,
-        operator=record.operator,
-        source=record.source,
-        target=record.target,
-        cause=record.cause,
-        bytes=result.loaded_bytes,
-        milliseconds=result.loaded_s * 1e3,
-    )

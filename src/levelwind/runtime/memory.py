@@ -12,6 +12,9 @@ from levelwind.runtime.commits import read_commit, state_of
 # checkpoint, and what is here is used only if the commit names this very attempt.
 _KEPT: dict[tuple[str, str], tuple[int, str, State]] = {}
 
+# Steps after which a state is given up that was not used.
+LONG = 20
+
 
 def recall(batch: Batch, name: str, token: str) -> tuple[State, int, float]:
     """An operator's state before a step; bytes and seconds it took to load, 0 if it was at hand."""
@@ -22,14 +25,25 @@ def recall(batch: Batch, name: str, token: str) -> tuple[State, int, float]:
         return kept[2], 0, 0.0
     start = time.perf_counter()
     state = state_of(read_commit(batch.directory, batch.previous).boxes.get(name), batch.directory)
+    loaded = 0
     for segment in state.segments():
-        _ = segment.frame
-    return state, state.bytes, time.perf_counter() - start
+        if not segment.at_hand:
+            loaded += segment.bytes
+            _ = segment.frame
+    return state, loaded, time.perf_counter() - start
 
 
 def remember(batch: Batch, name: str, token: str, state: State) -> None:
     """Keep an operator's state after a step."""
     _KEPT[batch.directory, name] = (batch.step, token, state)
+
+
+def tidy(batch: Batch) -> None:
+    """Give up the states of operators that have long been elsewhere; younger ones may help them come back."""
+    for key in [
+        key for key, (step, _, _) in _KEPT.items() if step < batch.step - LONG or key[0] != batch.directory
+    ]:
+        del _KEPT[key]
 
 
 def forget(directory: str | None = None) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from levelwind.errors import RunError
 from levelwind.model import Port
 from levelwind.operators.hashing import xxhash64
 from levelwind.operators.protocol import Stepped
@@ -15,10 +16,11 @@ from levelwind.operators.rows import END, ORDER, Arrived
 from levelwind.operators.state import Segment, State
 from levelwind.operators.types import empty_frame
 from levelwind.runtime.batch import Batch
+from levelwind.runtime.commits import known_segment
 from levelwind.runtime.delivery import parted
 from levelwind.runtime.frames import decode
 from levelwind.runtime.groups import Group, groups_of
-from levelwind.runtime.memory import recall, remember
+from levelwind.runtime.memory import recall, remember, tidy
 from levelwind.runtime.messages import (
     BoxReport,
     Entry,
@@ -90,6 +92,7 @@ class NodeStep:
         for group in groups_of(self.program, self.node, self.level):
             yield from self._step(group, watermarks)
         report = self.task.finish()
+        tidy(self.batch)
         yield self.node, pack(report)
 
     def _streams(self, seen: list[Seen]) -> dict[str, int]:
@@ -137,7 +140,12 @@ class NodeStep:
             loads.append((loaded, seconds))
         inputs = [self._arrived(box, watermarks[box.index]) for box in group.boxes]
         start = time.thread_time()
-        results = group.step(states, inputs)
+        try:
+            results = group.step(states, inputs)
+        except Exception as error:
+            names = ", ".join(box.name for box in group.boxes)
+            message = f"operator {names}: {type(error).__name__}: {error}"
+            raise RunError(message) from error
         cpu = (time.thread_time() - start) / len(group.boxes)
         for box, before, arrived, result, load in zip(
             group.boxes, states, inputs, results, loads, strict=True
@@ -240,6 +248,7 @@ class NodeStep:
     def _stored(self, segment: Segment) -> Stored:
         if segment.place is None:
             segment.place, segment.bytes = self.task.segments.add(segment.frame)
+            known_segment(self.batch.directory, segment)
         return Stored(segment.place, segment.rows, segment.bytes, segment.low, segment.high)
 
 

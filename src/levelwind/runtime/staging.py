@@ -25,7 +25,13 @@ class Stage:
         self.staged: list[Staged] = []
 
     def put(self, output: str, rows: pl.DataFrame, rank: int) -> None:
-        """Rows of an output; ``rank`` orders what several producers put out."""
+        """Rows of an output; ``rank`` orders what several producers put out.
+
+        An output without a folder is counted, not written: nobody will read it.
+        """
+        if not self._folders[output]:
+            self.staged.append(Staged(output, "", rows.height, rank))
+            return
         folder = Path(self._folders[output])
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{self._name}-{len(self.staged)}.parquet"

@@ -42,7 +42,8 @@ def input_watermarks(
 
     O(boxes + arcs).
     """
-    layout = program.layout
+    layout, home = program.layout, program.home
+    at_once = program.within or before is None
     behind: list[int] = []
     inputs: list[list[int]] = []
     for box in layout.boxes:
@@ -52,14 +53,13 @@ def input_watermarks(
             if sources is None:
                 of_box.append(streams[port.source])
                 continue
-            of_box.append(
-                min(
-                    behind[source.index]
-                    if program.within or before is None or program.home[source.index] == program.home[box.index]
-                    else before[source.index]
-                    for source in sources
-                )
-            )
+            marks = [
+                behind[source.index]
+                if at_once or before is None or home[source.index] == home[box.index]
+                else before[source.index]
+                for source in sources
+            ]
+            of_box.append(min(marks))
         inputs.append(of_box)
         behind.append(min(of_box, default=END))
     return inputs, behind

@@ -15,13 +15,13 @@ from uuid import uuid4
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
-from levelwind.errors import InputError, LevelwindError, Problem, input_error
+from levelwind.errors import InputError, LevelwindError, Problem, RunError, input_error
 from levelwind.frontend.writing import network_document
 from levelwind.model import Cluster, Network, Plan, PlanStatus
 from levelwind.planning import plan as make_plan
 from levelwind.runtime.commits import read_commit, steps_of
 from levelwind.runtime.compatibility import check_commit
-from levelwind.runtime.coordinator import Move, RunError, Step
+from levelwind.runtime.coordinator import Move, Step
 from levelwind.runtime.measured import measure, measured_network
 from levelwind.runtime.moves import check_move
 from levelwind.runtime.progress import Progress, status_of
@@ -82,6 +82,7 @@ class Run:
         self._recorder = Recorder(directory / "statistics")
         self._stop_asked = False
         self._said = 0.0
+        self._unsaid = False
         # Batches run in a thread of Spark's, questions come from another.
         self._lock = threading.RLock()
         self.spark_run = SparkRun(
@@ -153,6 +154,7 @@ class Run:
         try:
             while not self.spark_run.wait(0.5 if timeout is None else min(0.5, timeout)):
                 self._heed_commands()
+                self._say_what_is_left()
                 if self._stop_asked:
                     self.stop()
                     return True
@@ -268,8 +270,10 @@ class Run:
             for record in step.commit.moves:
                 logger.info("%s moved from %s to %s", record.operator, record.source, record.target)
                 self.directory.append_move({**msgspec.to_builtins(record), "time": step.started})
-            if step.commit.moves or time.monotonic() - self._said >= STATUS_S:
+            self._unsaid = True
+            if step.commit.moves:
                 self._say(RUNNING)
+            self._say_what_is_left()
         if self._on_step is not None:
             self._on_step(step)
 
@@ -278,8 +282,14 @@ class Run:
             self._recorder.flush()
             self._say(state)
 
+    def _say_what_is_left(self) -> None:
+        """Write the status of the last batch, unless one was written just now."""
+        with self._lock:
+            if self._unsaid and time.monotonic() - self._said >= STATUS_S:
+                self._say(RUNNING)
+
     def _say(self, state: str) -> None:
-        self.state = state
+        self.state, self._unsaid = state, False
         self.directory.write_status(self.status)
         self._said = time.monotonic()
 

@@ -12,10 +12,10 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from levelwind.errors import InputError, Problem
+from levelwind.errors import InputError, Problem, RunError
 from levelwind.model import Cluster, Network
 from levelwind.runtime.compatibility import check_commit, fingerprints
-from levelwind.runtime.coordinator import Coordinator, Move, RunError, Step
+from levelwind.runtime.coordinator import Coordinator, Move, Step
 from levelwind.runtime.program import Layout
 from levelwind.runtime.sinks import Discard, ParquetSink, Sink
 from levelwind.runtime.sources import OWN_FORMATS, reader_options
@@ -277,7 +277,7 @@ def _sink(name: str, told: Mapping[str, Any] | None, options: RunOptions) -> Sin
     if kind == "console":
         return ConsoleSink(name, checkpoint)
     if kind == "noop":
-        return Discard(str(Path(checkpoint, "outbox", name)))
+        return Discard()
     assert told is not None
     return SparkSink(name, told, checkpoint)
 

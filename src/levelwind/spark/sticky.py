@@ -11,10 +11,12 @@ of pairs and pickles them, to unpickle them on the other side.
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from pyspark import SparkContext
 from pyspark.core.rdd import RDD
@@ -22,17 +24,9 @@ from pyspark.serializers import NoOpSerializer, pack_long
 
 from levelwind.errors import input_error
 
-# How long a look at which hosts have executors is believed. Looking costs a call into the JVM per host.
-LOOK_AGAIN_S = 1.0
+Out = TypeVar("Out")
+# How long an executor that has just registered may take to be known to all parts of Spark.
 HOST_KNOWN_S = 10.0
-# Settings with which an exchange costs the least; every one can be left out.
-CONFIGURATION = {
-    # Payloads are Arrow data, compressed where that pays.
-    "spark.shuffle.compress": "false",
-    "spark.shuffle.spill.compress": "false",
-    "spark.broadcast.compress": "false",
-    "spark.python.unix.domain.socket.enabled": "true",
-}
 
 
 class Sticky:
@@ -59,8 +53,9 @@ class Sticky:
         self._partitioner = context._jvm.PythonPartitioner(len(hosts), 0)
         self._serializer = NoOpSerializer()
         self._anchor: Any = None
-        self._alive: tuple[str | None, ...] = ()
-        self._looked = float("-inf")
+        self._anchored: tuple[str | None, ...] = ()
+        self._seen: set[str] = set()
+        self._until = time.monotonic() + HOST_KNOWN_S
 
     def exchange(self, pairs: RDD[tuple[int, bytes]]) -> RDD[bytes]:
         """Partition ``k`` of the result holds the payloads addressed to node ``k``, in no certain order.
@@ -78,27 +73,31 @@ class Sticky:
         shuffled = context._jvm.PythonRDD.valueOfPair(pairwise.partitionBy(self._partitioner))
         return RDD(self._at_home(shuffled) if self._bound else shuffled, context, self._serializer)
 
-    def present(self, *, look_again: bool = False) -> tuple[str | None, ...]:
-        """Each node's host if it has an executor now, else None; what was seen a moment ago is believed."""
-        now = time.monotonic()
-        if look_again or now - self._looked > LOOK_AGAIN_S:
-            scheduler = self.context._jsc.sc().taskScheduler()
-            wanted = {host for host in self.hosts if host is not None}
-            there = {host for host in wanted if scheduler.hasExecutorsAliveOnHost(host)}
-            found = tuple(host if host in there else None for host in self.hosts)
-            if found != self._alive:
-                self._alive, self._anchor = found, None
-            self._looked = now
-        return self._alive
+    def present(self) -> tuple[str | None, ...]:
+        """Each node's host if it has an executor now, else None; asking takes a fraction of a millisecond."""
+        scheduler = self.context._jsc.sc().taskScheduler()
+        wanted = {host for host in self.hosts if host is not None}
+        there = {host for host in wanted if scheduler.hasExecutorsAliveOnHost(host)}
+        return tuple(host if host in there else None for host in self.hosts)
 
     def _at_home(self, shuffled: Any) -> Any:
-        """The shuffled payloads, with the hosts that are present as preferences."""
-        hosts = self.present()
+        """The shuffled payloads, with the hosts that are present as preferences.
+
+        A host without an executor would be waited for, in vain and for ``spark.locality.wait`` every time.
+        """
+        there = self.present()
+        self._seen.update(host for host in there if host is not None)
+        # Who has just registered may not be known as present yet: only who was there can be away.
+        early = time.monotonic() < self._until
+        hosts = tuple(
+            want if have is not None or (early and want not in self._seen) else None
+            for want, have in zip(self.hosts, there, strict=True)
+        )
         if not any(host is not None for host in hosts):
             return shuffled
         jvm, spark = self.context._jvm, self.context._jsc.sc()
         tag = shuffled.classTag()
-        if self._anchor is None:
+        if self._anchor is None or self._anchored != hosts:
             preferences = jvm.java.util.HashMap()
             for k, host in enumerate(hosts):
                 preferences.put(k, _scala_list(jvm, [] if host is None else [host]))
@@ -106,11 +105,22 @@ class Sticky:
             nothing = _scala_list(jvm, [])
             rdds = jvm.org.apache.spark.rdd
             self._anchor = rdds.ParallelCollectionRDD(spark, nothing, len(hosts), located, tag)
+            self._anchored = hosts
         # Twice, to outvote the host that holds most of the payloads: `spark.shuffle.reduceLocality.enabled`.
         parts = _scala_list(jvm, [self._anchor, self._anchor, shuffled.rdd()])
         # Unlike `SparkContext.union`, this one unites partitions by number and asks for no partitioner.
         united = jvm.org.apache.spark.rdd.SQLPartitioningAwareUnionRDD(spark, parts, len(hosts), tag)
         return united.toJavaRDD()
+
+
+def on_nodes(payloads: RDD[bytes], function: Callable[[int, Iterator[bytes]], Iterable[Out]]) -> RDD[Out]:
+    """Run ``function(node's number, its payloads)`` on every node, at the least cost per task.
+
+    Spark collects garbage in a Python worker after each task, which takes long once Arrow and Polars are
+    imported: what is there after the first task is set aside. And it throws a worker away that has left input
+    unread, to start another for the next task: what the function leaves is read.
+    """
+    return payloads.mapPartitionsWithIndex(partial(_thrifty, function))
 
 
 def executor_hosts(context: SparkContext) -> tuple[str, ...]:
@@ -136,6 +146,17 @@ def executor_hosts(context: SparkContext) -> tuple[str, ...]:
 
 def _one_host(master: str) -> bool:
     return master.startswith("local") and not master.startswith("local-cluster")
+
+
+def _thrifty(
+    function: Callable[[int, Iterator[bytes]], Iterable[Out]], node: int, payloads: Iterable[bytes]
+) -> Iterator[Out]:
+    waiting = iter(payloads)
+    yield from function(node, waiting)
+    deque(waiting, maxlen=0)
+    if not gc.get_freeze_count():
+        gc.collect()
+        gc.freeze()
 
 
 def _framed(nodes: int, _: int, pairs: Iterable[tuple[int, bytes]]) -> Iterator[bytes]:

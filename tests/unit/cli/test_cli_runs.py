@@ -170,7 +170,7 @@ def test_moves_files_are_checked_whole(run, network, write, no_spark):
     ended = run("run", network, "--nodes", 2, "--moves", moves)
     assert ended.problem_keys() == [
         "[0].operators", "[1].step", "[2].to", "[3].operator", "[4].operator", "[5].operator",
-        "[6].setp", "[6].step", "[6].operators", "[7]",
+        "[6].setp", "[6].step", "[6].operator", "[7]",
     ]  # fmt: skip
     assert {problem["file"] for problem in ended.json} == {str(moves)}
     assert [problem["line"] for problem in ended.json][:4] == [2, 3, 4, 5]

@@ -37,13 +37,14 @@ def coded(entries: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     if not by:
         return entries
     keys = [entries.get_column(name) for name in by]
-    # To Spark's hash a null is as if it were not there: ("a", null) and (null, "a") would be one.
-    nulls = [key.is_null() for key in keys if key.null_count()]
-    columns = [*keys, *nulls]
-    first = xxhash64(columns, [None] * len(columns)).alias(CODE)
-    # The first hash seeds the second, so that keys which agree in one by chance do not in the other.
-    second = xxhash64([pl.repeat(1, entries.height, eager=True), *columns], [None] * (len(columns) + 1))
-    return entries.with_columns(first, second.alias(CHECK))
+    ones = pl.repeat(1, entries.height, dtype=pl.Int64, eager=True)
+    codes = [xxhash64(columns, [None] * len(columns)) for columns in (keys, [ones, *keys])]
+    if any(key.null_count() for key in keys):
+        # To Spark's hash a null is as if it were not there: ("a", null) and (null, "a") would be one. So
+        # the hash of a key with nulls is mixed with where they are; that of others must stay as it is.
+        where = sum((key.is_null().cast(pl.Int64) * 2**i for i, key in enumerate(keys)), ones * 0)
+        codes = [xxhash64([code, where], [None, None]).zip_with(where > 0, code) for code in codes]
+    return entries.with_columns(codes[0].alias(CODE), codes[1].alias(CHECK))
 
 
 def is_plain(segments: Sequence[Segment], kept: Sequence[str]) -> bool:

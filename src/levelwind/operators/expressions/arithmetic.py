@@ -61,6 +61,8 @@ def combine(operation: str, left: Part, right: Part) -> Part:
     """Two numbers, or a time and a duration, by ``Add``, ``Sub``, ``Mul``, ``Div``, ``Mod``, …"""
     if operation in ("Add", "Sub") and durations.concerned(left, right):
         return durations.combine(operation, left, right)
+    if operation == "Div" and left.type == VOID:
+        left = cast(left, "double")
     kind = _operand_type(operation, left, right)
     if is_decimal(kind):
         return decimals.combine(operation, left, right)

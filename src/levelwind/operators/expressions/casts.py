@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -137,7 +138,8 @@ def _cast(node: Expr, build: Builder) -> Part:
     target = normal_type(written)
     if target is None or normal_type(target) not in (target, None) or "<" in target:
         refuse("a cast must be to a simple type", written)
-    return cast(build.part(node.this), target, safe=bool(node.args.get("safe")))
+    part = cast(build.part(node.this), target, safe=bool(node.args.get("safe")))
+    return replace(part, is_literal=False)
 
 
 def _named(name: str) -> Rule:

@@ -51,7 +51,7 @@ def digits_of(part: Part) -> Digits:
     """Precision and scale of a decimal or integer; a literal has as many digits as are written."""
     if (digits := decimal_of(part.type)) is not None:
         return Digits(*digits)
-    if part.is_constant and part.constant is not None:
+    if part.is_literal:
         return Digits(len(str(abs(part.constant))), 0)
     return Digits(INTEGER_DIGITS[part.type], 0)
 

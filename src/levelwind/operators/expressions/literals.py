@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ def number(text: str, *, negative: bool = False) -> Part:
         value = int(sign + text)
         for kind, bits in (("int", 31), ("bigint", 63)):
             if -(2**bits) <= value < 2**bits:
-                return constant(value, kind)
+                return replace(constant(value, kind), is_literal=True)
     if "e" in text.lower():
         return constant(float(sign + text), "double")
     whole, _, part = text.partition(".")

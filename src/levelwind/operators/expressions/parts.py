@@ -34,7 +34,8 @@ class Part:
     """A part of an expression.
 
     ``constant`` is its value in Python, if it is the same for all rows; ``is_constant`` tells None apart
-    from no constant.
+    from no constant. ``is_literal`` says that it is written as a number: Spark gives a literal next to a
+    decimal just the digits it has.
     """
 
     value: pl.Expr
@@ -43,6 +44,7 @@ class Part:
     hidden: tuple[pl.Expr, ...] = ()
     is_constant: bool = False
     constant: Any = None
+    is_literal: bool = False
 
     @property
     def never_null(self) -> bool:

@@ -32,6 +32,13 @@ def text_of(node: Expr, build: Builder, function: str) -> Part:
     return argument(part, "string", function)
 
 
+def spread(part: Part, *others: Part) -> pl.Expr:
+    """A constant as a column, if one of the others is: some functions of Polars ask for that."""
+    if part.never_null and not all(other.is_constant for other in others):
+        return pl.repeat(part.constant, pl.len(), dtype=pl.String)
+    return part.value
+
+
 def _one(name: str, compute: Callable[[pl.Expr], pl.Expr], kind: str = "string") -> Rule:
     def rule(node: Expr, build: Builder) -> Part:
         part = text_of(node.this, build, name)
@@ -148,8 +155,12 @@ def _concat_ws(node: Expr, build: Builder) -> Part:
     values = [part.value for part in parts]
     if separator.never_null:
         return eager(parts, pl.concat_str(values, separator=separator.constant, ignore_nulls=True), "string")
-    joined = pl.concat_list(values).list.drop_nulls().list.join(separator.value)
-    return eager([separator, *parts], joined, "string")
+    # Each value with the separator before it; the first one is cut off.
+    pieces = [
+        pl.when(value.is_not_null()).then(separator.value + value).otherwise(pl.lit("")) for value in values
+    ]
+    joined = pl.concat_str(pieces).str.slice(_size(separator.value))
+    return eager([separator, *parts], unless_missing([separator], joined), "string")
 
 
 def _replace(node: Expr, build: Builder) -> Part:
@@ -164,7 +175,8 @@ def _replace(node: Expr, build: Builder) -> Part:
             else part.value
         )
     else:
-        pieces = part.value.str.split(search.value).list.join(by.value)
+        whole = spread(part, search, by)
+        pieces = whole.str.split(search.value).list.join(by.value)
         value = (
             pl.when(search.value == "")
             .then(pl.when(by.value.is_not_null()).then(part.value))
@@ -196,7 +208,7 @@ def _position(node: Expr, build: Builder) -> Part:
     wanted = text_of(node.args["substr"], build, "instr")
     if node.args.get("position") is not None or node.args.get("occurrence") is not None:
         refuse("instr must have two arguments")
-    before = part.value.str.splitn(wanted.value, 2).struct.field("field_0")
+    before = spread(part, wanted).str.splitn(wanted.value, 2).struct.field("field_0")
     found = part.value.str.contains(wanted.value, literal=True)
     value = (
         pl.when(wanted.value == "")

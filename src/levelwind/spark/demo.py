@@ -1,0 +1,285 @@
+"""The main job, shown: traffic monitoring under bursts, once placed by `connected` and once by `rod`.
+
+The workload is the dissertation's: packet count and mean packet size, each over tumbling windows of 1 s and
+60 s and sliding ones of 10 s and 60 s (slide 1 s), each by source and by source-destination pair: 16
+aggregates on each of ten sub-streams, 160 operators. The packets are made up by a seeded generator whose
+bursts are self-similar, as measured in real traffic.
+
+How many packets a second a machine bears is measured first: rates are then set so that, by the model, the
+fullest node under `rod` comes close to what it can bear at the highest burst. `connected` gets the very
+same packets.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from levelwind.frontend import parse_network
+from levelwind.model import Cluster, Network, Node
+from levelwind.planning import plan
+from levelwind.runtime.coordinator import Step
+from levelwind.runtime.rundir import RunDirectory
+from levelwind.runtime.workloads import read_generator
+from levelwind.spark.api import Run, run
+from levelwind.spark.session import start_session
+
+STREAMS = 10
+WINDOWS = ({"size": "1s"}, {"size": "60s"}, {"size": "10s", "slide": "1s"}, {"size": "60s", "slide": "1s"})
+NAMES = ("1s", "60s", "10s_sliding", "60s_sliding")
+GROUPS = (("src",), ("src", "dst"))
+CALLS = {"packets": "count(*)", "mean_size": "avg(size)"}
+# What of a core a node gives to operators: the rest is for reading, exchanging and committing.
+NODE_CPU = 0.4
+# How full the fullest node may get under `rod`, by the model.
+FULLEST = 0.85
+SLOTS_PER_S = 10
+WARM_UP_STEPS = 3
+SEED = 2006
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one placement did with the packets. Loads are shares of what a node bears, times in seconds."""
+
+    planner: str
+    feasible_ratio: float | None
+    expected_load: float
+    largest_load: float
+    overloaded_steps: int
+    steps: int
+    batch_p50_s: float
+    batch_p99_s: float
+    largest_lag_s: float
+    rows: int
+    results: int
+    directory: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(kw_only=True)
+class Watch:
+    """Who is told: ``say`` a line, ``follow`` a run that begins, ``step`` after each of its steps."""
+
+    say: Callable[[str], None] = lambda text: None
+    follow: Callable[[Run, str], None] = lambda begun, planner: None
+    step: Callable[[Step], None] = lambda step: None
+
+
+@dataclass(kw_only=True)
+class _Record:
+    steps: list[Step] = field(default_factory=list)
+    ends: list[float] = field(default_factory=list)
+
+
+def network(
+    rate: float, duration_s: int, *, speed: str = "1", costs: Mapping[str, float] | None = None
+) -> Network:
+    """The traffic network: ``rate`` packets a second in all, unevenly spread over ten bursty sub-streams."""
+    weights = 1.0 / np.arange(1, STREAMS + 1) ** 0.7
+    streams: dict[str, Any] = {}
+    operators: list[dict[str, Any]] = []
+    outputs: dict[str, Any] = {}
+    for number, weight in enumerate(weights / weights.sum()):
+        stream = f"p{number}"
+        streams[stream] = {
+            "schema": {"ts": "timestamp", "src": "string", "dst": "string", "size": "int"},
+            "time": "ts",
+            "rate": rate * float(weight),
+            "source": {
+                "format": "generator",
+                "shape": "selfsimilar",
+                "rate": rate * float(weight),
+                "hurst": 0.85,
+                "cv": 1.0,
+                "seed": SEED + number,
+                "duration": f"{duration_s}s",
+                "speed": speed,
+                "batch": "1s",
+                "columns": {
+                    "src": {"kind": "zipf", "values": 60, "exponent": 1.1, "prefix": f"10.{number}.0."},
+                    "dst": {"kind": "zipf", "values": 60, "exponent": 1.1, "prefix": "192.168.0."},
+                    "size": {"kind": "uniform", "low": 40, "high": 1500},
+                },
+            },
+        }
+        for name, window in zip(NAMES, WINDOWS, strict=True):
+            for by in GROUPS:
+                for column, call in CALLS.items():
+                    full = f"{stream}_{name}_{'_'.join(by)}_{column}"
+                    operators.append(
+                        {
+                            "name": full,
+                            "kind": "aggregate",
+                            "input": stream,
+                            "by": list(by),
+                            "window": window,
+                            "compute": {column: call},
+                            "cost": (costs or {}).get(full, 1e-6),
+                            "selectivity": 0.1,
+                        }
+                    )
+                    written = name == "10s_sliding" and column == "packets" and len(by) == 1
+                    sink = None if written else {"format": "noop"}
+                    outputs[full] = {"input": full} | ({} if sink is None else {"sink": sink})
+    told = {"name": "traffic", "streams": streams, "operators": operators, "outputs": outputs}
+    return parse_network(told).network
+
+
+def demo(directory: Path, *, nodes: int, seconds: int = 25, watch: Watch | None = None) -> list[Outcome]:
+    """Run the demo; results and statistics go to ``directory``."""
+    watch = watch or Watch()
+    cluster = Cluster(nodes=tuple(Node(name=f"n{i + 1}", cpu=NODE_CPU) for i in range(nodes)))
+    watch.say("starting Spark")
+    session = start_session(f"local[{nodes}]", log=directory / "spark.log")
+    try:
+        watch.say("measuring what an operator costs on this machine")
+        costs = _costs(directory / "calibration", session, cluster)
+        rate = _bearable_rate(costs, cluster, seconds)
+        found = []
+        for planner in ("connected", "rod"):
+            told = network(rate, seconds, costs=costs)
+            made = plan(told, cluster, planner)
+            expected = _expected_loads(told, dict(made.placement), costs, cluster, seconds)
+            watch.say(f"{planner}: {rate:,.0f} packets a second on the mean, for {seconds} s")
+            record = _Record()
+
+            def note(step: Step, record: _Record = record) -> None:
+                record.steps.append(step)
+                record.ends.append(time.time())
+                watch.step(step)
+
+            begun = run(
+                told, cluster, spark=session, placement=made, run_dir=directory / planner, on_step=note
+            )
+            watch.follow(begun, planner)
+            _run_to_end(begun, record, seconds)
+            ratio = made.measures.feasible_ratio if made.measures is not None else None
+            found.append(_outcome(planner, ratio, expected, record, begun, cluster))
+        return found
+    finally:
+        session.stop()
+
+
+def _costs(directory: Path, session: Any, cluster: Cluster) -> dict[str, float]:
+    """CPU seconds per packet of every operator, measured over some batches as fast as they go."""
+    told = network(20_000.0, 14, speed="max")
+    record = _Record()
+    placement = dict(plan(told, cluster, "rod").placement)
+    run(
+        told,
+        cluster,
+        spark=session,
+        placement=placement,
+        run_dir=directory,
+        until_idle=True,
+        on_step=record.steps.append,
+    )
+    names = told.order
+    cpu = dict.fromkeys(names, 0.0)
+    rows = dict.fromkeys(names, 0)
+    for step in record.steps[WARM_UP_STEPS + 1 :]:
+        if step.commit.closed:
+            continue
+        for _, box in step.boxes:
+            cpu[names[box.box]] += box.cpu_s
+            rows[names[box.box]] += box.rows_in
+    # Operators that differ in the sub-stream alone cost the same: their mean is steadier.
+    kinds: dict[str, list[str]] = {}
+    for name in names:
+        kinds.setdefault(name.partition("_")[2], []).append(name)
+    return {
+        name: sum(cpu[each] for each in alike) / max(1, sum(rows[each] for each in alike))
+        for alike in kinds.values()
+        for name in alike
+    }
+
+
+def _counts(told: Network, seconds: int) -> dict[str, Any]:
+    """Packets per second of each stream, second by second: what the generator will bring."""
+    found = {}
+    for name, stream in told.streams.items():
+        assert stream.source is not None
+        options = {key: value for key, value in stream.source.items() if key != "format"}
+        generator = read_generator(options, stream.schema or (), stream.time)
+        counts = np.asarray(generator.shape.counts(0, seconds * SLOTS_PER_S))
+        found[name] = counts.reshape(seconds, SLOTS_PER_S).sum(axis=1)
+    return found
+
+
+def _expected_loads(
+    told: Network, placement: Mapping[str, str], costs: Mapping[str, float], cluster: Cluster, seconds: int
+) -> Any:
+    """Load of each node, second by second, by the model: rates times costs."""
+    counts = _counts(told, seconds)
+    loads = {node.name: np.zeros(seconds) for node in cluster.nodes}
+    for name, operator in told.operators.items():
+        loads[placement[name]] += counts[operator.inputs[0].source] * costs[name]
+    return np.array([loads[node.name] / node.cpu for node in cluster.nodes])
+
+
+def _bearable_rate(costs: Mapping[str, float], cluster: Cluster, seconds: int) -> float:
+    """The mean rate at which the fullest node under `rod` is as full as we let it get."""
+    probe = 20_000.0
+    told = network(probe, seconds, costs=costs)
+    placement = dict(plan(told, cluster, "rod").placement)
+    fullest = float(_expected_loads(told, placement, costs, cluster, seconds).max())
+    return round(probe * FULLEST / fullest, -2)
+
+
+def _run_to_end(begun: Run, record: _Record, seconds: int) -> None:
+    """Until all packets are read."""
+    deadline = time.monotonic() + 3 * seconds
+    while time.monotonic() < deadline:
+        if begun.wait(0.5):
+            return
+        last = record.steps[-1] if record.steps else None
+        if last is not None and _event_seconds(last) >= seconds - 0.2:
+            break
+    begun.stop()
+
+
+def _event_seconds(step: Step) -> float:
+    """How far event time has come, in seconds since the generators' start."""
+    return (max(step.commit.streams.values()) - START_US) / 1e6
+
+
+START_US = 1_767_225_600_000_000
+
+
+def _outcome(
+    planner: str, ratio: float | None, expected: Any, record: _Record, begun: Run, cluster: Cluster
+) -> Outcome:
+    steps, ends = record.steps[WARM_UP_STEPS:], record.ends[WARM_UP_STEPS:]
+    spans = np.diff([_event_seconds(step) for step in record.steps])[WARM_UP_STEPS - 1 :]
+    loads = []
+    for step, span in zip(steps, spans, strict=True):
+        cpu = dict.fromkeys(range(len(cluster.nodes)), 0.0)
+        for report, box in step.boxes:
+            cpu[report.node] += box.cpu_s
+        loads.append(max(cpu[i] / node.cpu for i, node in enumerate(cluster.nodes)) / max(span, 0.2))
+    behind = [end - _event_seconds(step) for step, end in zip(steps, ends, strict=True)]
+    walls = sorted(step.wall_s for step in steps)
+    return Outcome(
+        planner=planner,
+        feasible_ratio=ratio,
+        expected_load=float(expected.max()),
+        largest_load=max(loads),
+        overloaded_steps=sum(load > 1 for load in loads),
+        steps=len(steps),
+        batch_p50_s=median(walls),
+        batch_p99_s=walls[min(len(walls) - 1, int(len(walls) * 0.99))],
+        largest_lag_s=max(behind) - min(behind) + walls[0],
+        rows=begun.progress.rows,
+        results=sum(rows for name, rows in begun.progress.outputs.items() if name),
+        directory=str(RunDirectory(begun.directory.path).path),
+    )
