@@ -1,4 +1,4 @@
-"""A network with an operator of every kind, files for it, and runs of it: what the tests beside have in common.
+"""A network with an operator of every kind, files for it, and runs of it: what several tests share.
 
 Run as a program it keeps one Spark session and carries out a run per line of its input, so that many plans
 can be tried without starting Spark anew.
@@ -145,7 +145,7 @@ def network(inputs, sinks, *, hops="within", format="parquet"):
 
 
 def arrivals(seed, files, rows):
-    """The rows of each stream, file by file: out of order within the lateness, a few late, a few without time."""
+    """The rows of each stream, file by file: out of order, a few late, a few without time."""
     chance = random.Random(seed)
     found = {}
     for name in LATENESS_S:

@@ -145,10 +145,10 @@ def in_time(found):
 
 
 SQL = {
-    "some": "SELECT t, k, v, x, d FROM a WHERE v % 3 <> 0",
+    "chosen": "SELECT t, k, v, x, d FROM a WHERE v % 3 <> 0",
     "risky": """SELECT t, k, CAST(trunc(1000.0 / (v - 50)) AS BIGINT) AS v, x * 2 AS x, d
                 FROM b WHERE v >= 40 AND v <> 50""",
-    "all_rows": """SELECT * FROM some UNION ALL SELECT t, k, v, x, d FROM b WHERE v < 40
+    "all_rows": """SELECT * FROM chosen UNION ALL SELECT t, k, v, x, d FROM b WHERE v < 40
                    UNION ALL SELECT * FROM risky""",
     "slide": """SELECT k, count(*) AS n, sum(v) AS s, avg(x) AS m, w * 1000000 AS window_start
                 FROM (SELECT *, t // 1000000 - i AS w FROM all_rows, generate_series(0, 3) AS g(i))
@@ -160,7 +160,7 @@ SQL = {
                FROM cut GROUP BY ALL""",
     "pair": """SELECT s.t AS some_ts, s.v AS some_v, c.k AS cut_k, c.n AS cut_n,
                       greatest(s.t, c.window_start + 1999999) AS join_time
-               FROM some s JOIN cut c ON s.k = c.k AND abs(s.t - c.window_start - 1999999) <= 1000000""",
+               FROM chosen s JOIN cut c ON s.k = c.k AND abs(s.t - c.window_start - 1999999) <= 1000000""",
     "tail": "SELECT count(*) AS n, join_time // 2000000 * 2000000 AS window_start FROM pair GROUP BY ALL",
 }
 

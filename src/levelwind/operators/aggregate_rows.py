@@ -17,7 +17,7 @@ import pyarrow as pa
 from levelwind.operators.aggregate_calls import AVG, COUNT, FIRST, LAST, MAX, MIN, SUM, Call
 
 _DECIMAL = re.compile(r"decimal\(([0-9]+),([0-9]+)\)")
-_MOST_DIGITS_SUMMED_PLAINLY = 27  # 10^27 times any number of rows there can be stays below 2^127
+MOST_DIGITS_SUMMED_PLAINLY = 27  # 10^27 times any number of rows there can be stays below 2^127
 _LARGEST = pl.lit(10**38, dtype=pl.Int128)
 _HALF = pl.lit(2**64, dtype=pl.Int128)
 _WIDE = pl.Int128()
@@ -46,11 +46,11 @@ def aggregate_rows(
         part.alias(f"{call.placeholder}/{i}") for call in calls for i, part in enumerate(_parts(call, rows))
     ]
     found = rows.group_by(group, maintain_order=True).agg(parts)
-    results = [_result(call).alias(call.placeholder) for call in calls]
-    lost = [_misfit(call) for call in calls if call.function in _SUMS]
+    results = [result_of(call).alias(call.placeholder) for call in calls]
+    lost = [misfit_of(call) for call in calls if call.function in _SUMS]
     whole = found.select(group, *results, pl.coalesce(*lost, pl.lit(None, pl.String)).alias("/reason"))
     reasons = whole.get_column("/reason")
-    decimals = [_as_decimal(whole.get_column(c.placeholder), c.type) for c in calls if _is_decimal_sum(c)]
+    decimals = [as_decimal(whole.get_column(c.placeholder), c.type) for c in calls if _is_decimal_sum(c)]
     whole = whole.drop("/reason").with_columns(decimals)
     return whole, reasons if reasons.null_count() < len(reasons) else None
 
@@ -85,14 +85,14 @@ def _sums(call: Call, values: pl.Expr, of: str) -> Iterator[pl.Expr]:
     if decimal is None and call.type == "double":
         numbers = values.cast(pl.Float64)
         yield numbers.sum() if call.function == SUM else numbers.mean()
-    elif decimal is None or int(decimal[1]) <= _MOST_DIGITS_SUMMED_PLAINLY:
+    elif decimal is None or int(decimal[1]) <= MOST_DIGITS_SUMMED_PLAINLY:
         yield values.to_physical().cast(_WIDE).sum()
     else:
         yield (values.to_physical() // _HALF).sum()
         yield (values.to_physical() % _HALF).sum()
 
 
-def _result(call: Call) -> pl.Expr:
+def result_of(call: Call) -> pl.Expr:
     """A call's result from what Polars computed; of decimals the digits without the point."""
     first = pl.col(f"{call.placeholder}/0")
     if call.function not in _SUMS:
@@ -100,11 +100,11 @@ def _result(call: Call) -> pl.Expr:
     some = pl.when(first > 0)
     if call.type == "double":
         return some.then(pl.col(f"{call.placeholder}/1"))
-    result = pl.when((first > 0) & _misfit(call).is_null()).then(_exact(call))
+    result = pl.when((first > 0) & misfit_of(call).is_null()).then(_exact(call))
     return result.cast(pl.Int64) if call.type == "bigint" else result
 
 
-def _misfit(call: Call) -> pl.Expr:
+def misfit_of(call: Call) -> pl.Expr:
     """Why a sum or an average does not fit its type, null where it does."""
     if call.type == "double":
         return pl.lit(None, pl.String)
@@ -115,11 +115,16 @@ def _misfit(call: Call) -> pl.Expr:
     return pl.when(~fits).then(pl.lit(f"{call.text}: the result does not fit {call.type}"))
 
 
+def is_summed_plainly(call: Call) -> bool:
+    """Whether a sum of exact numbers stays within 128 bits, whatever the rows."""
+    decimal = _DECIMAL.fullmatch(call.arguments[0].type)
+    return decimal is None or int(decimal[1]) <= MOST_DIGITS_SUMMED_PLAINLY
+
+
 def _total(call: Call) -> pl.Expr:
     """The sum, put together from its halves; 10^38 stands for anything beyond 128 bits."""
     first = pl.col(f"{call.placeholder}/1")
-    decimal = _DECIMAL.fullmatch(call.arguments[0].type)
-    if decimal is None or int(decimal[1]) <= _MOST_DIGITS_SUMMED_PLAINLY:
+    if is_summed_plainly(call):
         return first
     low = pl.col(f"{call.placeholder}/2")
     high = first + low // _HALF
@@ -147,7 +152,7 @@ def _is_decimal_sum(call: Call) -> bool:
     return call.function in _SUMS and call.type.startswith("decimal")
 
 
-def _as_decimal(digits: pl.Series, kind: str) -> pl.Series:
+def as_decimal(digits: pl.Series, kind: str) -> pl.Series:
     """Digits without a point as a decimal of a type; its point is set, no digit moves."""
     match = _DECIMAL.fullmatch(kind)
     assert match is not None

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from levelwind.operators.aggregate_calls import AVG, COUNT, FIRST, LAST, MAX, MIN, SPREADS, SUM, Call
+from levelwind.operators.aggregate_rows import is_summed_plainly, misfit_of, result_of
 from levelwind.operators.rows import ORDER
 
 PANE = "__pane"
@@ -20,21 +21,37 @@ TIME_OF = "__time"
 _COUNT, _SUM, _MIN, _MAX, _NAN_MAX = "count", "sum", "min", "max", "nan_max"
 _MEAN, _SQUARES, _SET = "mean", "squares", "set"
 _VALUE, _AT, _RANK = "value", "at", "rank"
-# Sums of whole numbers are exact up to here; a sum beyond it is an error, as in Spark.
-_LARGEST = 2.0**63
-_SHADOW = "shadow"
+_PIECES = ("piece0", "piece1", "piece2", "piece3")
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
     """The columns a call keeps: how a pane's are computed from rows, and the result from the merged ones.
 
-    ``overflow`` is a condition under which there is no result.
+    Attributes
+    ----------
+    partial
+        What is kept, by column.
+    result
+        The result, from what is kept and from ``parts``.
+    parts
+        What is to be worked out from the kept columns before the result.
+    reason
+        Why there is no result, null where there is one.
+    decimal
+        The type of a result that comes as digits without their point.
     """
 
     partial: Mapping[str, pl.Expr]
     result: pl.Expr
-    overflow: pl.Expr | None = None
+    parts: tuple[pl.Expr, ...] = ()
+    reason: pl.Expr | None = None
+    decimal: str | None = None
+
+    @property
+    def certain(self) -> bool:
+        """Whether the result is there in one step and cannot fail."""
+        return not self.parts and self.reason is None
 
 
 def keep(call: Call, *, ordered: bool) -> Kept:
@@ -65,31 +82,48 @@ def keep(call: Call, *, ordered: bool) -> Kept:
 
 
 def _sum(call: Call, of: str, column: pl.Expr, name: Mapping[str, str]) -> Kept:
-    whole = of in ("tinyint", "smallint", "int", "bigint")
-    wide = pl.Int64() if whole else pl.Decimal(38, _scale(of)) if of.startswith("decimal") else pl.Float64()
-    partial = {name[_SUM]: column.cast(wide).sum(), name[_COUNT]: column.count().cast(pl.Int64)}
-    total, count = pl.col(name[_SUM]), pl.col(name[_COUNT])
-    overflow = None
-    if of == "bigint":  # of smaller ones it would take more rows than there can be
-        partial[name[_SHADOW]] = column.cast(pl.Float64).sum()
-        if call.function == SUM:
-            overflow = pl.col(name[_SHADOW]).abs() >= _LARGEST
-    if call.function == AVG:
-        total = pl.col(name[_SHADOW]) if of == "bigint" else total
-        result = total / count if not of.startswith("decimal") else _decimal_average(total, count, call.type)
+    count = {name[_COUNT]: column.count().cast(pl.Int64)}
+    if of == "bigint" or of.startswith("decimal"):
+        return _exact_sum(call, of, column, name, count)
+    # Of smaller integers it would take more rows than there can be to leave 64 bits.
+    wide = pl.Float64() if of in ("float", "double") else pl.Int64()
+    total = pl.col(name[_SUM]) / pl.col(name[_COUNT]) if call.function == AVG else pl.col(name[_SUM])
+    result = pl.when(pl.col(name[_COUNT]) > 0).then(total).otherwise(None)
+    return Kept({name[_SUM]: column.cast(wide).sum(), **count}, result)
+
+
+def _exact_sum(
+    call: Call, of: str, column: pl.Expr, name: Mapping[str, str], count: Mapping[str, pl.Expr]
+) -> Kept:
+    """A sum that may leave 64 bits: of pieces of 32 bits, each of which cannot, put together at the end."""
+    pieces = 2 if of == "bigint" else 4
+    value = column.to_physical().cast(pl.Int128)
+    partial = dict(count)
+    for piece in range(pieces):
+        last = piece == pieces - 1
+        shifted = value // _piece(piece) if piece else value
+        part = shifted if last else shifted % _piece(1)
+        partial[name[_PIECES[piece]]] = part.cast(pl.Int64).sum()
+    kept = [pl.col(name[_PIECES[piece]]).cast(pl.Int128) for piece in range(pieces)]
+    number, total = f"{call.placeholder}/0", f"{call.placeholder}/1"
+    low = kept[1] * _piece(1) + kept[0]
+    if call.type == "double":
+        mean = low.cast(pl.Float64) / pl.col(name[_COUNT])
+        return Kept(partial, pl.when(pl.col(name[_COUNT]) > 0).then(mean).otherwise(None))
+    parts = [pl.col(name[_COUNT]).cast(pl.Int128).alias(number)]
+    if of == "bigint":
+        parts.append(low.alias(total))
+        return Kept(partial, result_of(call), tuple(parts), misfit_of(call))
+    high = kept[3] * _piece(1) + kept[2]
+    if is_summed_plainly(call):
+        parts.append((high * _piece(2) + low).alias(total))
     else:
-        result = total
-    return Kept(partial, pl.when(count > 0).then(result).otherwise(None), overflow)
+        parts += [high.alias(total), low.alias(f"{call.placeholder}/2")]
+    return Kept(partial, result_of(call), tuple(parts), misfit_of(call), call.type)
 
 
-def _decimal_average(total: pl.Expr, count: pl.Expr, of: str) -> pl.Expr:
-    scale = _scale(of)
-    exact = total.cast(pl.Decimal(38, scale)) / count.cast(pl.Decimal(38, 0))
-    return exact.cast(pl.Decimal(38, scale))
-
-
-def _scale(of: str) -> int:
-    return int(of.rstrip(")").rpartition(",")[2])
+def _piece(number: int) -> pl.Expr:
+    return pl.lit(2 ** (32 * number), dtype=pl.Int128)
 
 
 def _edge(call: Call, column: pl.Expr, name: Mapping[str, str], *, ordered: bool) -> Kept:
@@ -142,7 +176,7 @@ def _merge(column: str, columns: Collection[str]) -> pl.Expr:
 _PLAIN: Mapping[str, Callable[[pl.Expr], pl.Expr]] = {
     _COUNT: pl.Expr.sum,
     _SUM: pl.Expr.sum,
-    _SHADOW: pl.Expr.sum,
+    **dict.fromkeys(_PIECES, pl.Expr.sum),
     _MIN: pl.Expr.min,
     _MAX: pl.Expr.max,
     _NAN_MAX: pl.Expr.nan_max,

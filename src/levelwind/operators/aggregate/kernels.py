@@ -12,7 +12,8 @@ from levelwind.model.operator import Aggregate, RowWindow, TimeWindow
 from levelwind.operators.aggregate.accumulators import PANE, TIME_OF, Kept, keep, merges
 from levelwind.operators.aggregate.sliding import CHECK, CODE, WINDOW, coded, is_plain, merge_windows
 from levelwind.operators.aggregate.windows import Windows
-from levelwind.operators.aggregate_calls import Computation, split_compute
+from levelwind.operators.aggregate_calls import Computation, first_reason, split_compute
+from levelwind.operators.aggregate_rows import as_decimal
 from levelwind.operators.protocol import Kernel, Stepped
 from levelwind.operators.rows import BEGINNING, END, ORDER, TIME, Arrived, Rejected, RowType, split_rejected
 from levelwind.operators.state import Segment, State, Table
@@ -22,7 +23,6 @@ PANES = "panes"
 CLOSED = "closed"
 WINDOW_COLUMNS = ("window_start", "window_end", "window_time")
 LATE = "late: its window was already put out"
-OVERFLOW = "bigint overflow in a sum"
 
 
 def make_aggregate(operator: Operator, inputs: Sequence[RowType]) -> Kernel:
@@ -54,6 +54,9 @@ class TimeWindows:
     simple: tuple[pl.Expr, ...] | None
     # What the output columns are computed from, where there is more to compute.
     general: tuple[pl.Expr, ...]
+    parts: tuple[pl.Expr, ...]
+    reasons: tuple[pl.Expr, ...]
+    decimals: Mapping[str, str]
 
     @classmethod
     def of(cls, operator: Operator, rows: RowType) -> TimeWindows:
@@ -68,9 +71,7 @@ class TimeWindows:
         by, bounds = [pl.col(name) for name in spec.by], _bounds(windows)
         results = [each.result.alias(name) for name, each in kept.items()]
         simple = None
-        if len(computation.plain) == len(spec.compute) and all(
-            each.overflow is None for each in kept.values()
-        ):
+        if len(computation.plain) == len(spec.compute) and all(each.certain for each in kept.values()):
             named = [kept[computation.plain[name]].result.alias(name) for name in spec.compute]
             simple = (*by, *named, *bounds)
         return cls(
@@ -83,6 +84,9 @@ class TimeWindows:
             kept=kept,
             simple=simple,
             general=(*by, *results, *bounds),
+            parts=tuple(part for each in kept.values() for part in each.parts),
+            reasons=tuple(each.reason for each in kept.values() if each.reason is not None),
+            decimals={name: each.decimal for name, each in kept.items() if each.decimal is not None},
         )
 
     def step(self, state: State, inputs: Sequence[Arrived]) -> Stepped:
@@ -294,14 +298,17 @@ def _results(member: TimeWindows, merged: pl.DataFrame) -> tuple[pl.DataFrame, t
     """The rows that closed windows give."""
     if member.simple is not None:
         return merged.select_seq(member.simple), ()
+    if member.parts:
+        merged = merged.with_columns(member.parts)
     table = merged.select_seq(member.general)
+    if member.decimals:
+        table = table.with_columns(
+            as_decimal(table.get_column(n), kind) for n, kind in member.decimals.items()
+        )
     computed, reasons = member.computation.results(table)
-    over = [kept.overflow for kept in member.kept.values() if kept.overflow is not None]
-    if over:
-        overflown = merged.select(pl.any_horizontal(over)).to_series()
-        if overflown.any():
-            sign = pl.select(pl.when(overflown).then(pl.lit(OVERFLOW))).to_series()
-            reasons = sign if reasons is None else sign.zip_with(sign.is_not_null(), reasons)
+    if member.reasons:
+        lost = merged.select(pl.coalesce(member.reasons)).to_series()
+        reasons = first_reason((lost, reasons))
     rows = pl.DataFrame(
         [
             *(table.get_column(name) for name in member.by),

@@ -24,7 +24,7 @@ from levelwind.operators.state import Segment
 Array = NDArray[Any]
 compiled = njit(cache=True)
 WINDOW = "__window"
-_SUMS = ("count", "sum", "shadow")
+_SUMS = ("count", "sum", "piece0", "piece1", "piece2", "piece3")
 _EXTREMES = {"min": 0, "max": 1, "nan_max": 2}
 _SPREAD = ("mean", "squares")
 _KINDS = (*_SUMS, *_EXTREMES, *_SPREAD)

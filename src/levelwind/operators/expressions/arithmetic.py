@@ -242,6 +242,8 @@ def _bits(compute: Callable[[pl.Expr, pl.Expr], pl.Expr]) -> Rule:
     def rule(node: Expr, build: Builder) -> Part:
         left, right = build.part(node.this), build.part(node.expression)
         kind = common_type([left.type, right.type])
+        if kind == VOID:
+            kind = "int"
         if kind not in INTEGERS:
             refuse("an operation on bits must have integers", f"{left.type}, {right.type}")
         left, right = cast(left, kind), cast(right, kind)

@@ -39,10 +39,9 @@ class _Program:
     failed: pl.Expr | None
     reason: pl.Expr | None
     shortcut: Shortcut | None
-    constant: bool
 
     @classmethod
-    def of(cls, part: Part, builder: Builder) -> _Program:
+    def of(cls, tree: Expr, part: Part, builder: Builder) -> _Program:
         screens = [*part.hidden, part.value] if part.checks else []
         failed = reason = None
         if part.checks:
@@ -59,8 +58,7 @@ class _Program:
             ),
             failed=failed,
             reason=reason,
-            shortcut=shortcut(part),
-            constant=part.is_constant,
+            shortcut=shortcut(tree, builder),
         )
 
     def run(self, rows: pl.DataFrame) -> Result:
@@ -156,7 +154,7 @@ def compile_tree(tree: Expr, types: Mapping[str, str]) -> Scalar:
             part = builder.part(tree)
         except RecursionError:
             refuse("must not nest this deep", clip(text))
-        return _Program.of(part, builder)
+        return _Program.of(tree, part, builder)
 
     read = _columns(tree)
     if all(_owner(parts, known) is not None for parts in read):

@@ -1,7 +1,7 @@
 """Conditions so simple that asking a column directly is quicker than having Polars plan a query.
 
-A comparison of a column with a constant, and ``is null``: most of what filters ask, a thousand times a
-batch. They never fail a row.
+A column itself, and its comparison with a constant: most of what operators ask, a thousand times a batch.
+They never fail a row.
 """
 
 from __future__ import annotations
@@ -58,16 +58,8 @@ def _comparison(tree: Expr, build: Builder, compare: Callable[[Any, Any], Any]) 
     if name is None:
         return None
     kind, constant = build.types[name], build.part(tree.expression)
-    if kind not in _PLAIN or constant.type != kind or not constant.never_null:
-        return _widened(name, kind, constant.type, constant.constant, compare)
-    value = constant.constant
-    return lambda rows: compare(rows.get_column(name), value)
-
-
-def _widened(
-    name: str, kind: str, other: str, value: Any, compare: Callable[[Any, Any], Any]
-) -> Shortcut | None:
-    """A bigint column against an int constant, as most are written."""
-    if (kind, other) != ("bigint", "int") or value is None:
+    same = constant.type == kind or (kind, constant.type) == ("bigint", "int")
+    if kind not in _PLAIN or not same or not constant.never_null:
         return None
+    value = constant.constant
     return lambda rows: compare(rows.get_column(name), value)

@@ -156,9 +156,7 @@ def _concat_ws(node: Expr, build: Builder) -> Part:
     if separator.never_null:
         return eager(parts, pl.concat_str(values, separator=separator.constant, ignore_nulls=True), "string")
     # Each value with the separator before it; the first one is cut off.
-    pieces = [
-        pl.when(value.is_not_null()).then(separator.value + value).otherwise(pl.lit("")) for value in values
-    ]
+    pieces = [(separator.value + value).fill_null("") for value in values]
     joined = pl.concat_str(pieces).str.slice(_size(separator.value))
     return eager([separator, *parts], unless_missing([separator], joined), "string")
 
