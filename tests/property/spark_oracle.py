@@ -63,6 +63,16 @@ class Oracle:
             answers += self._evaluate(frame, expressions[start : start + CHUNK])
         return answers
 
+    def refuses(self, rows: pl.DataFrame, text: str) -> bool:
+        """Whether Spark's analyser refuses an expression."""
+        from pyspark.errors import AnalysisException
+
+        try:
+            self._frame(rows).selectExpr(text)
+        except AnalysisException:
+            return True
+        return False
+
     def _evaluate(self, frame: Any, expressions: Sequence[str]) -> list[Answer]:
         from pyspark.sql import Column
         from pyspark.sql.functions import expr

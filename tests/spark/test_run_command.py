@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +59,24 @@ class Tried:
         where = ["--run-dir", str(self.directory), "--nodes", "2", "--master", "local[2]"]
         return [*COMMAND, "run", str(self.network), *where, *more]
 
-    def start(self, *more: str) -> subprocess.Popen[str]:
-        pipe = subprocess.PIPE
+    @contextmanager
+    def started(self, *more: str) -> Iterator[subprocess.Popen[str]]:
         # A session of its own, so that a signal to the group reaches what a Ctrl-C would reach.
-        return subprocess.Popen(
-            self.run_arguments(*more), stdout=pipe, stderr=pipe, text=True, start_new_session=True
-        )
+        with (
+            open(self.folder / "stderr", "w") as said,
+            subprocess.Popen(
+                self.run_arguments(*more),
+                stdout=subprocess.PIPE,
+                stderr=said,
+                text=True,
+                start_new_session=True,
+            ) as process,
+        ):
+            try:
+                yield process
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
 
     def run(self, *more: str) -> dict[str, Any]:
         ended = subprocess.run(self.run_arguments(*more), capture_output=True, text=True, check=False)
@@ -77,16 +90,25 @@ class Tried:
         assert ended.returncode == code, ended.stderr
         return json.loads(ended.stdout)
 
+    def ended(self, process: subprocess.Popen[str]) -> tuple[int, str, str]:
+        out, _ = process.communicate(timeout=WAIT_S)
+        return process.returncode, out, (self.folder / "stderr").read_text()
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        file = self.directory / "status.json"
+        return json.loads(file.read_text()) if file.exists() else {}
+
     def wait_for_steps(self, count: int, process: subprocess.Popen[str]) -> Mapping[str, Any]:
+        self.wait_for(lambda: self.status.get("steps", 0) >= count, process)
+        return self.status
+
+    def wait_for(self, done: Callable[[], bool], process: subprocess.Popen[str]) -> None:
         until = time.monotonic() + WAIT_S
-        status: Mapping[str, Any] = {}
-        while status.get("steps", 0) < count and process.poll() is None and time.monotonic() < until:
+        while not done():
+            assert process.poll() is None, self.ended(process)
+            assert time.monotonic() < until
             time.sleep(0.1)
-            file = self.directory / "status.json"
-            status = json.loads(file.read_text()) if file.exists() else {}
-        assert process.poll() is None
-        assert status["steps"] >= count
-        return status
 
     def sums(self) -> list[tuple[Any, ...]]:
         rows = pl.read_parquet(self.folder / "sums" / "*.parquet")
@@ -103,11 +125,6 @@ class Tried:
         ).pl()
         bad = duckdb.sql("SELECT count(*) FROM rows WHERE size = 50").fetchall()
         return sorted(grouped.rows()), bad[0][0]
-
-
-def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    out, err = process.communicate(timeout=WAIT_S)
-    return process.returncode, out, err
 
 
 def test_a_run_to_the_end_gives_the_rows_that_duckdb_gives(tmp_path):
@@ -145,10 +162,10 @@ def test_a_run_to_the_end_gives_the_rows_that_duckdb_gives(tmp_path):
 def test_a_run_that_is_interrupted_goes_on_where_it_was(tmp_path):
     tried = Tried(tmp_path / "parted", "6s")
     checkpoint = str(tried.folder / "checkpoint")
-    process = tried.start("--until-idle", "--checkpoint", checkpoint)
-    tried.wait_for_steps(1, process)
-    os.killpg(process.pid, signal.SIGINT)
-    code, out, err = ended(process)
+    with tried.started("--until-idle", "--checkpoint", checkpoint) as process:
+        tried.wait_for_steps(1, process)
+        os.killpg(process.pid, signal.SIGINT)
+        code, out, err = tried.ended(process)
     assert code == 130, err
     assert "Traceback" not in err
     first = json.loads(out)
@@ -163,31 +180,32 @@ def test_a_run_that_is_interrupted_goes_on_where_it_was(tmp_path):
 
 def test_a_live_run_is_looked_at_moved_and_stopped_from_another_process(tmp_path):
     tried = Tried(tmp_path / "live", "10m")
-    process = tried.start("--replan-after", "1s")
-    before = tried.wait_for_steps(2, process)["placement"]
-    status = tried.ask("status")
-    assert status["state"] == "running"
-    assert set(status["nodes"]) == {"n1", "n2"}
-    target = "n2" if before["sum[0]"] == "n1" else "n1"
-    answer = tried.ask("move", "sum[0]", "--to", target)
-    assert [record["operator"] for record in answer["moves"]] == ["sum[0]"]
-    assert answer["moves"][0]["bytes"] > 0
-    assert tried.ask("move", "smu", "--to", "n9", code=2)
-    # It is at work: nobody else may have its directory.
-    assert subprocess.run(tried.run_arguments(), capture_output=True, check=False).returncode == 2
-    assert tried.ask("stop")["state"] == "stopped"
-    code, out, err = ended(process)
+    with tried.started("--replan-after", "1s") as process:
+        tried.wait_for(lambda: "planned anew" in (tried.folder / "stderr").read_text(), process)
+        steps = tried.status["steps"]
+        before = tried.wait_for_steps(steps + 2, process)["placement"]
+        status = tried.ask("status")
+        assert status["state"] == "running"
+        assert set(status["nodes"]) == {"n1", "n2"}
+        target = "n2" if before["sum[0]"] == "n1" else "n1"
+        answer = tried.ask("move", "sum[0]", "--to", target)
+        assert [record["operator"] for record in answer["moves"]] == ["sum[0]"]
+        assert answer["moves"][0]["bytes"] > 0
+        assert tried.ask("move", "smu", "--to", "n9", code=2)
+        # It is at work: nobody else may have its directory.
+        assert subprocess.run(tried.run_arguments(), capture_output=True, check=False).returncode == 2
+        assert tried.ask("stop")["state"] == "stopped"
+        code, out, err = tried.ended(process)
     assert code == 0, err
     assert json.loads(out)["state"] == "stopped"
-    assert "planned anew" in err
     assert tried.ask("stats")["steps"] >= 1
 
 
 def test_a_row_that_must_not_fail_ends_the_run_by_name(tmp_path):
     tried = Tried(tmp_path / "failing", "3s")
     tried.network.write_text(tried.network.read_text() + "errors: {on_error: fail}\n")
-    process = tried.start("--until-idle")
-    code, out, err = ended(process)
+    with tried.started("--until-idle") as process:
+        code, out, err = tried.ended(process)
     assert code == 3
     assert out == ""
     last = err.splitlines()[-1]

@@ -270,18 +270,18 @@ def answer(sides: Mapping[str, Callable[..., Mapping[str, Any]]]) -> None:
     os._exit(0)
 
 
-def side(module: str, name: str, *, limit_s: float = 1800.0, **arguments: Any) -> dict[str, Any]:
+def side(module: str, name: str, *, patience_s: float = 1800.0, **arguments: Any) -> dict[str, Any]:
     """Run a side of a benchmark as a process; one that breaks or is not done in time says so in ``died``."""
     command = [sys.executable, "-m", module, name, json.dumps(arguments)]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     try:
-        out, errors = process.communicate(timeout=limit_s)
+        out, errors = process.communicate(timeout=patience_s)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        return {"died": f"no answer within {limit_s:g} s"}
+        return {"died": f"no answer within {patience_s:g} s"}
     if process.returncode != 0:
         last = (errors.strip().splitlines() or ["no message"])[-1]
         return {"died": f"exit code {process.returncode}: {last[:300]}"}

@@ -137,7 +137,7 @@ def run(
     of nodes there is one per core.
 
     Examples:
-      levelwind run network.yaml --until-idle
+      levelwind run examples/monitor.yaml --nodes 2 --until-idle
       levelwind run network.yaml --nodes 4 --planner rod --checkpoint state
       levelwind run network.yaml --cluster cluster.yaml --master spark://host:7077
     """

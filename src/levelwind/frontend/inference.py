@@ -84,7 +84,7 @@ def _first_argument(node: Expr) -> Expr | None:
 def _whole(of: str) -> str:
     """Of ceil and floor."""
     if match := _DECIMAL.fullmatch(of):
-        return _decimal(int(match[1]) - int(match[2]) + 1, 0)
+        return of if match[2] == "0" else _decimal(int(match[1]) - int(match[2]) + 1, 0)
     return "bigint" if of in INTEGERS or of in ("float", "double") else UNKNOWN
 
 

@@ -156,8 +156,8 @@ class Joiner:
     def _kept(self, table: Table, new: pl.DataFrame, watermark: int, clock: str) -> Table:
         """The table with new rows, without those that the other input has no partner for any more."""
         if watermark == END:
-            # A new table, not one that is evicted to the end: a later run may go on from here.
-            return Table(clock) if table.segments else table
+            # Nothing is open in a join. A later run may go on from here, and find partners for what is kept.
+            return table.append(new)
         bound = max(watermark - self.within_us, BEGINNING)
         if new.height and bound > BEGINNING:
             new = new.filter(pl.col(clock).to_physical() >= bound)

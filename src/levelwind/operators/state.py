@@ -143,16 +143,28 @@ class Table:
         return table.append(whole if merge is None else merge(whole))
 
     def worth_merging(self) -> tuple[tuple[Segment, ...], tuple[Segment, ...]]:
-        """The older segments that stay, and the newest ones that are to become one (none or at least FAN)."""
-        largest, run = 0, 0
+        """The older segments that stay, and the newest ones that are to become one (none or at least FAN).
+
+        What the newest become may be the last that a run of larger ones before them had lacked: then all
+        of these become one at once.
+        """
+        run, alike, largest, total = 0, 0, 0, 0
         for count, segment in enumerate(reversed(self.segments), start=1):
-            if segment.bytes > FAN * max(largest, SMALL) / 2 and count > 1:
-                break
+            if count > 1 and not _alike(segment.bytes, largest):
+                if alike < FAN or not _alike(segment.bytes, total):
+                    break
+                alike, largest = 1, total
+            alike += 1
             largest = max(largest, segment.bytes)
-            run = count
-        if run < FAN:
-            return self.segments, ()
-        return self.segments[:-run], self.segments[-run:]
+            total += segment.bytes
+            if alike >= FAN:
+                run = count
+        return self.segments[: len(self.segments) - run], self.segments[len(self.segments) - run :]
+
+
+def _alike(older: int, newer: int) -> bool:
+    """Whether a segment is of about the size of a newer one, or smaller."""
+    return older <= FAN * max(newer, SMALL) / 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -230,7 +230,7 @@ class Coordinator:
         return tuple(BEGINNING if record is None else record.watermark for record in records)
 
     def _streams_before(self) -> dict[str, int]:
-        """Watermarks of the streams; one that has been silent too long goes along with the others."""
+        """Watermarks of the streams; one that has been silent too long goes along with those it meets."""
         streams = {} if self.last is None else dict(self.last.streams)
         now = self.clock()
         network = self.layout.network
@@ -240,11 +240,14 @@ class Coordinator:
             if stream.idle_after_s is not None
             and now - self._silent_since.setdefault(name, now) > stream.idle_after_s
         }
-        awake = [
-            streams.get(name, BEGINNING) for name, s in network.streams.items() if s.time and name not in idle
-        ]
-        for name in idle if awake else ():
-            streams[name] = max(streams.get(name, BEGINNING), min(awake))
+        for name in idle:
+            awake = [
+                streams.get(other, BEGINNING)
+                for other in self.layout.met_by[name]
+                if other not in idle and network.streams[other].time
+            ]
+            if awake:
+                streams[name] = max(streams.get(name, BEGINNING), min(awake))
         return streams
 
     def _commit(
@@ -326,7 +329,9 @@ class Coordinator:
 
     def _publish(self, commit: Commit) -> None:
         for entry in commit.outbox:
-            self.sinks[entry.output].publish(commit.step, entry)
+            # An output that was there at the last commit may be gone after a restart, and with it its rows.
+            if entry.output in self.sinks:
+                self.sinks[entry.output].publish(commit.step, entry)
 
 
 def _tables(before: BoxRecord | None, reported: Mapping[str, TableReport]) -> dict[str, TableRecord]:

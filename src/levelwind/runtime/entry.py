@@ -15,6 +15,8 @@ from levelwind.runtime.program import Program
 from levelwind.runtime.task import Task
 
 ENTRY = -1
+# A hidden column that a source may add: the text of a record that could not be read as a row, else null.
+CORRUPT = "__corrupt"
 
 
 def enter(
@@ -38,7 +40,10 @@ def enter(
     seen: list[Seen] = []
     for count, (name, arrived) in enumerate(arrivals):
         stream = layout.network.streams[name]
-        rows, latest = _admit(stream, arrived, batch.streams.get(name, BEGINNING), task)
+        rows = arrived
+        if CORRUPT in rows.columns:
+            rows = _sound(stream, rows, task, fail=layout.network.errors.on_error == "fail")
+        rows, latest = _admit(stream, rows, batch.streams.get(name, BEGINNING), task)
         seen.append(Seen(name, arrived.height, latest))
         port = Port(source=name)
         if port in layout.ordered:
@@ -58,6 +63,22 @@ def enter(
         yield node, told
     # The first node passes the report on to the driver.
     yield 0, pack(task.finish())
+
+
+def _sound(stream: Stream, rows: pl.DataFrame, task: Task, *, fail: bool) -> pl.DataFrame:
+    """The rows whose records could be read; of the others, the text is kept as it came."""
+    text = rows.get_column(CORRUPT)
+    bad = text.is_not_null()
+    rows = rows.drop(CORRUPT)
+    if bad.any():
+        records = text.filter(bad).alias("record").to_frame()
+        reason = f"malformed: its record cannot be read as a row of stream {stream.name}"
+        reasons = pl.repeat(reason, records.height, dtype=pl.String, eager=True)
+        task.stage.reject(stream.name, Rejected(records, reasons))
+        if fail:
+            task.failures.append(f"stream {stream.name!r}: {reason}; record {records.item(0, 0)}")
+        rows = rows.filter(~bad)
+    return rows
 
 
 def _admit(stream: Stream, rows: pl.DataFrame, watermark: int, task: Task) -> tuple[pl.DataFrame, int]:

@@ -149,6 +149,15 @@ class Layout:
             )
         return tuple(of_operator[box.operator.name] for box in self.boxes)
 
+    @cached_property
+    def met_by(self) -> Mapping[str, frozenset[str]]:
+        """For each stream, the others that some operator brings together with it."""
+        found: dict[str, set[str]] = {name: set() for name in self.network.streams}
+        for sources in set(self.sources_of):
+            for name in sources:
+                found[name] |= sources - {name}
+        return {name: frozenset(others) for name, others in found.items()}
+
     @staticmethod
     def _into(operator: Operator) -> int:
         assert operator.split is not None

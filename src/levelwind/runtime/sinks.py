@@ -46,7 +46,8 @@ class ParquetSink:
         """Rename the staged file into place; several are first made one."""
         final = self.path / f"part-{step:09d}.parquet"
         staged = [Path(path) for path in published.staged]
-        if not final.exists():
+        # What was staged goes away only once it was published, if need be into another directory than now.
+        if not final.exists() and all(path.exists() for path in staged):
             self.path.mkdir(parents=True, exist_ok=True)
             os.replace(self._one(staged), final)
         for path in staged:

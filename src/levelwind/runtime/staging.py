@@ -74,4 +74,20 @@ def as_json(rows: pl.DataFrame) -> pl.Series:
     rows = as_written(rows)
     if rows.width == 0:
         return pl.repeat("{}", rows.height, dtype=pl.String, eager=True)
-    return rows.select(pl.struct(pl.all()).struct.json_encode().alias("row")).to_series()
+    columns = [_as_text(pl.col(name), kind).alias(name) for name, kind in rows.schema.items()]
+    return rows.select(pl.struct(columns).struct.json_encode().alias("row")).to_series()
+
+
+def _as_text(value: pl.Expr, kind: pl.DataType) -> pl.Expr:
+    """With Base64 for bytes, as Spark has it in JSON: Polars has no form for them."""
+    if isinstance(kind, pl.Binary):
+        return value.bin.encode("base64")
+    if "Binary" not in str(kind):
+        return value
+    if isinstance(kind, pl.List):
+        return value.list.eval(_as_text(pl.element(), kind.inner))  # type: ignore[arg-type]
+    if isinstance(kind, pl.Struct):
+        parts = [(part.name, part.dtype) for part in kind.fields]
+        fields = [_as_text(value.struct.field(name), dtype).alias(name) for name, dtype in parts]  # type: ignore[arg-type]
+        return pl.when(value.is_not_null()).then(pl.struct(fields))
+    return value

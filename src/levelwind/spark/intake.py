@@ -14,6 +14,7 @@ from pyspark.sql.functions import col, lit
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from levelwind.model import Schema
+from levelwind.runtime.entry import CORRUPT
 from levelwind.runtime.frames import from_arrow
 
 STREAM = "stream"
@@ -59,7 +60,9 @@ class Intake:
             col(f"`{old}`").alias(new)
             for old, new in zip(self.names[number], self.columns[number], strict=True)
         ]
-        return frame.select(lit(number).alias(STREAM), *renamed)
+        # What tells bad records is one column for all: no row is of two streams.
+        hidden = [col(CORRUPT)] if CORRUPT in frame.columns else []
+        return frame.select(lit(number).alias(STREAM), *renamed, *hidden)
 
     def ddl_of(self, streams: Iterable[str]) -> str:
         """The schema of a table that holds some of the streams, in Spark's words."""
@@ -75,17 +78,20 @@ class Intake:
         return replace(self, schema=schema.serialize().to_pybytes()), whole
 
     def rows(self, batches: Iterable[bytes]) -> Iterator[tuple[str, pl.DataFrame]]:
-        """(stream, rows) from Arrow record batches, in their order."""
+        """(stream, rows) from Arrow record batches, in their order; with `CORRUPT` if any row is bad."""
         schema = pa.ipc.read_schema(pa.py_buffer(self.schema))
         position = {name: index for index, name in enumerate(schema.names)}
         for data in batches:
             batch = pa.ipc.read_record_batch(pa.py_buffer(data), schema)
             for number, part in self._by_stream(batch):
                 arrays = [part.column(position[name]) for name in self.columns[number]]
-                yield (
-                    self.streams[number],
-                    from_arrow(pa.Table.from_arrays(arrays, names=list(self.names[number]))),
-                )
+                names = list(self.names[number])
+                if CORRUPT in position:
+                    bad = part.column(position[CORRUPT])
+                    if bad.null_count < len(bad):
+                        arrays.append(bad)
+                        names.append(CORRUPT)
+                yield self.streams[number], from_arrow(pa.Table.from_arrays(arrays, names=names))
 
     def _by_stream(self, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         """A batch cut where the stream changes: tasks read one stream each, so mostly it does not."""

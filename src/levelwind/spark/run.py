@@ -14,14 +14,17 @@ from pyspark.sql.streaming import StreamingQuery
 
 from levelwind.errors import InputError, Problem, RunError
 from levelwind.model import Cluster, Network
+from levelwind.operators.rows import row_types
 from levelwind.runtime.compatibility import check_commit, fingerprints
 from levelwind.runtime.coordinator import Coordinator, Move, Step
 from levelwind.runtime.program import Layout
 from levelwind.runtime.sinks import Discard, ParquetSink, Sink
-from levelwind.runtime.sources import OWN_FORMATS, reader_options
+from levelwind.runtime.sources import OWN_FORMATS
 from levelwind.runtime.staging import DEAD_LETTERS
+from levelwind.spark.decoding import KAFKA, check_kafka_source, read_stream
 from levelwind.spark.executor import SparkExecutor
-from levelwind.spark.intake import Intake, select_schema, spark_schema
+from levelwind.spark.intake import Intake, select_schema
+from levelwind.spark.kafka import KafkaSink, check_connector, check_kafka_sink, kafka_sink
 from levelwind.spark.session import start_session
 from levelwind.spark.sinks import ConsoleSink, SparkSink
 from levelwind.spark.sources.bundle import BUNDLE, Bundled, BundleSource, bundle_options
@@ -104,6 +107,8 @@ class SparkRun:
         for sink in self.sinks.values():
             if isinstance(sink, SparkSink):
                 sink.session = self.session
+        if KAFKA in _formats(self.network):
+            check_connector(self.session)
         self.executor = SparkExecutor(self.session.sparkContext, self._hosts())
         self.coordinator = Coordinator(
             self.layout,
@@ -173,12 +178,7 @@ class SparkRun:
         given = self._sources.get(name)
         if given is not None:
             return select_schema(given, stream.schema)
-        assert stream.source is not None
-        reader = self.session.readStream.format(str(stream.source["format"]))
-        reader = reader.options(**reader_options(stream.source, stream.time))
-        if stream.schema is not None and str(stream.source["format"]) not in OWN_SCHEMA:
-            reader = reader.schema(spark_schema(stream.schema))
-        return select_schema(reader.load(), stream.schema)
+        return read_stream(self.session, stream)
 
     def _batch(self, rows: DataFrame, batch: int) -> None:
         """One micro-batch; called by Spark in a thread of its own."""
@@ -245,13 +245,12 @@ class SparkRun:
 
     def end(self) -> None:
         """Give Spark back, if it was started for this run."""
+        for sink in self.sinks.values():
+            if isinstance(sink, KafkaSink):
+                sink.close()
         if self._own_session and self._given is not None:
             self._given.stop()
             self._given = None
-
-
-# Sources that bring a schema of their own and refuse one.
-OWN_SCHEMA = ("rate", "rate-micro-batch", "socket", "kafka")
 
 
 def make_sinks(network: Network, options: RunOptions) -> dict[str, Sink]:
@@ -279,7 +278,16 @@ def _sink(name: str, told: Mapping[str, Any] | None, options: RunOptions) -> Sin
     if kind == "noop":
         return Discard()
     assert told is not None
+    if kind == KAFKA:
+        return kafka_sink(name, told, checkpoint)
     return SparkSink(name, told, checkpoint)
+
+
+def _formats(network: Network) -> set[str]:
+    """The formats of all sources and sinks."""
+    streams, outputs = network.streams.values(), network.outputs.values()
+    stated = [*(stream.source for stream in streams), *(output.sink for output in outputs)]
+    return {str(told["format"]) for told in (*stated, network.errors.sink) if told is not None}
 
 
 def check_runnable(network: Network, given: Sequence[str] = ()) -> None:
@@ -302,5 +310,21 @@ def check_runnable(network: Network, given: Sequence[str] = ()) -> None:
         for name, stream in network.streams.items()
         if stream.schema is None
     ]
+    problems += _check_kafka(network, given)
     if problems:
         raise InputError(problems)
+
+
+def _check_kafka(network: Network, given: Sequence[str]) -> list[Problem]:
+    problems: list[Problem] = []
+    for name, stream in network.streams.items():
+        if name not in given and stream.source is not None and stream.source["format"] == KAFKA:
+            problems += check_kafka_source(stream.source, stream.schema or (), f"streams.{name}.source")
+    types = row_types(network)
+    for name, output in network.outputs.items():
+        if output.sink is not None and output.sink["format"] == KAFKA:
+            columns = [column.replace(".", "_") for column in types[output.input].types]
+            problems += check_kafka_sink(output.sink, columns, f"outputs.{name}.sink")
+    if network.errors.sink is not None and network.errors.sink["format"] == KAFKA:
+        problems += check_kafka_sink(network.errors.sink, ("operator", "reason", "row"), "errors.sink")
+    return problems

@@ -29,8 +29,8 @@ def test_every_name_is_a_module_that_says_what_it_compares():
 
 def test_unknown_names_are_told_all_at_once_with_the_nearest():
     with pytest.raises(InputError) as caught:
-        registry.run(["volum", "strat"])
-    assert [problem.value for problem in caught.value.problems] == ["volum", "strat"]
+        registry.run(["volum", "starts"])
+    assert [problem.value for problem in caught.value.problems] == ["volum", "starts"]
     assert [problem.hint for problem in caught.value.problems] == [
         "did you mean 'volume'?",
         "did you mean 'start'?",

@@ -14,6 +14,7 @@ from levelwind.operators.aggregate.sliding import CHECK, CODE, WINDOW, coded, is
 from levelwind.operators.aggregate.windows import Windows
 from levelwind.operators.aggregate_calls import Computation, first_reason, split_compute
 from levelwind.operators.aggregate_rows import as_decimal
+from levelwind.operators.equality import one_form
 from levelwind.operators.protocol import Kernel, Stepped
 from levelwind.operators.rows import BEGINNING, END, ORDER, TIME, Arrived, Rejected, RowType, split_rejected
 from levelwind.operators.state import Segment, State, Table
@@ -32,6 +33,10 @@ def make_aggregate(operator: Operator, inputs: Sequence[RowType]) -> Kernel:
         from levelwind.operators.row_windows import RowWindows
 
         return RowWindows(operator, inputs[0])
+    if operator.spec.timeout_s is not None:
+        from levelwind.operators.aggregate.timeouts import TimedOutWindows
+
+        return TimedOutWindows(operator, inputs[0])
     return TimeWindows.of(operator, inputs[0])
 
 
@@ -183,10 +188,15 @@ def _may_be_late(members: Sequence[TimeWindows], rows: pl.DataFrame, closed: int
 def _without_bad(
     member: TimeWindows, rows: pl.DataFrame, arguments: pl.DataFrame, reasons: pl.Series | None, closed: int
 ) -> tuple[pl.DataFrame, pl.DataFrame, tuple[Rejected, ...]]:
-    """Rows without those that fail or whose windows are all put out."""
+    """Rows without those that fail or whose windows are all put out.
+
+    A row in a gap between windows has none, so that it is not late for it either.
+    """
     windows = member.windows
-    last_end = pl.col(member.time).to_physical() // windows.slide * windows.slide + windows.size
-    late = rows.select(pl.when(last_end <= closed).then(pl.lit(LATE)).alias("late")).to_series()
+    time = pl.col(member.time).to_physical()
+    last_end = time // windows.slide * windows.slide + windows.size
+    is_late = (last_end <= closed) & (time < last_end)
+    late = rows.select(pl.when(is_late).then(pl.lit(LATE)).alias("late")).to_series()
     if reasons is not None:
         late = late.zip_with(late.is_not_null(), reasons)
     sound = late.is_null()
@@ -207,7 +217,7 @@ def _segment(members: Sequence[TimeWindows], rows: pl.DataFrame, arguments: pl.D
         ((times.to_physical() // joint.pane) * joint.pane).alias(PANE),
         times.alias(TIME_OF),
         ranks.alias(ORDER),
-        *(rows.get_column(name) for name in first.by),
+        *(one_form(rows.get_column(name)) for name in first.by),
         *arguments.get_columns(),
     ]
     grouped = pl.DataFrame(columns).group_by([PANE, *first.by]).agg(joint.partial)

@@ -75,7 +75,7 @@ def combine(operation: str, left: Part, right: Part) -> Part:
 def _operand_type(operation: str, left: Part, right: Part) -> str:
     kind = common_type([left.type, right.type])
     if left.type == right.type == VOID:
-        kind = "double"
+        kind = "bigint" if operation == "IntDiv" else "double"
     sign = _SIGNS[operation]
     if kind is None or not is_numeric(kind) or (operation == "IntDiv" and kind in FLOATS):
         refuse(f"'{sign}' must have numbers at both sides", f"{left.type} {sign} {right.type}")

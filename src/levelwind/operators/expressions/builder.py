@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -19,6 +20,8 @@ Rule = Callable[["Expr", "Builder"], Part]
 # A value whose text is longer than this is put in a column of its own: it is used in several places, and
 # there Polars would compute it again each time.
 _LONG = 500
+# What a number is written with.
+_LITERALS = ("Literal", "Neg", "Paren")
 _COLUMN = "\x00part{}"
 
 
@@ -43,7 +46,10 @@ class Builder:
         if rule is None:
             message = "must be made of columns, operators and supported functions"
             refuse(message, clip(node.sql(dialect="spark")))
-        return self.settled(rule(node, self))
+        part = self.settled(rule(node, self))
+        if part.is_literal and kind not in _LITERALS:
+            part = replace(part, is_literal=False)
+        return part
 
     def settled(self, part: Part) -> Part:
         """The part, computed now if it is constant, and in a column of its own if it is long."""

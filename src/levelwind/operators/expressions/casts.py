@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -138,8 +137,7 @@ def _cast(node: Expr, build: Builder) -> Part:
     target = normal_type(written)
     if target is None or normal_type(target) not in (target, None) or "<" in target:
         refuse("a cast must be to a simple type", written)
-    part = cast(build.part(node.this), target, safe=bool(node.args.get("safe")))
-    return replace(part, is_literal=False)
+    return cast(build.part(node.this), target, safe=bool(node.args.get("safe")))
 
 
 def _named(name: str) -> Rule:

@@ -117,7 +117,7 @@ def branches(conditions: Sequence[Part], values: Sequence[Part], what: str) -> P
     kind = common_type([value.type for value in values])
     if kind is None:
         refuse(f"{what} must have values of one type", ", ".join(value.type for value in values))
-    values = [cast(value, kind) for value in values]
+    conditions, values = _reachable(conditions, [cast(value, kind) for value in values])
     checks: list[Check] = []
     reached: pl.Expr | None = None
     chosen = otherwise = values[-1].value
@@ -134,6 +134,17 @@ def branches(conditions: Sequence[Part], values: Sequence[Part], what: str) -> P
     if (dtype := dtype_of(kind)) is not None and all(value.is_constant for value in values):
         chosen = chosen.cast(dtype)
     return Part(chosen, kind, tuple(checks), unseen([*conditions, *values]))
+
+
+def _reachable(conditions: Sequence[Part], values: Sequence[Part]) -> tuple[Sequence[Part], Sequence[Part]]:
+    """Without the branches that no row takes, nor those after one that every row takes."""
+    kept: list[tuple[Part, Part]] = []
+    for test, value in zip(conditions, values, strict=False):
+        if test.is_constant and test.constant is True:
+            return [test for test, _ in kept], [*(value for _, value in kept), value]
+        if not test.is_constant:
+            kept.append((test, value))
+    return [test for test, _ in kept], [*(value for _, value in kept), values[-1]]
 
 
 def _if(node: Expr, build: Builder) -> Part:

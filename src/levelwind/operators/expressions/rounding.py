@@ -125,6 +125,8 @@ def _whole(name: str, compute: Callable[[pl.Expr], pl.Expr], *, up: bool) -> Rul
 
 
 def _whole_decimal(part: Part, precision: int, scale: int, *, up: bool) -> Part:
+    if scale == 0:
+        return part
     digits = min(precision - scale + 1, MOST_DIGITS)
     kind = decimal_type(digits, 0)
     units, tens = unscaled(part.value), ten_to(scale)

@@ -68,25 +68,32 @@ class _Program:
         if height == 0 and (dtype := dtype_of(self.type)) is not None:
             return pl.Series(_VALUE, [], dtype=dtype), None
         for stage in self.stages:
-            rows = rows.with_columns_seq(stage)
-        columns = rows.select_seq(self.screened).get_columns()
-        values = _filled(columns[0], height)
+            rows = rows.with_columns(_evaluated(stage, rows))
+        columns = _evaluated(self.screened, rows)
+        values = columns[0]
         if self.failed is None or not any(column.null_count() for column in columns):
             return values, None
         assert self.reason is not None
-        failed = rows.select_seq(self.failed).to_series()
-        if not failed.any():
+        if not rows.select_seq(self.failed).to_series().any():
             return values, None
-        reasons = _filled(rows.select_seq(self.reason).to_series(), height)
+        (reasons,) = _evaluated((self.reason,), rows)
         if values.null_count() < height:
             values = values.zip_with(reasons.is_null(), pl.Series([None], dtype=values.dtype))
         return values, reasons
 
 
-def _filled(values: pl.Series, height: int) -> pl.Series:
-    """A constant, repeated for every row."""
-    if len(values) == height:
-        return values
+def _evaluated(expressions: Sequence[pl.Expr], rows: pl.DataFrame) -> list[pl.Series]:
+    """The values of some expressions, constants repeated for every row."""
+    try:
+        columns = rows.select_seq(expressions).get_columns()
+    except (pl.exceptions.InvalidOperationError, pl.exceptions.ShapeError):
+        # Polars found one of them to be constant which does not look so, such as a branch never taken.
+        columns = [rows.select_seq(expression).to_series() for expression in expressions]
+    height = rows.height
+    return [column if len(column) == height else _repeated(column, height) for column in columns]
+
+
+def _repeated(values: pl.Series, height: int) -> pl.Series:
     return values.new_from_index(0, height) if height else values.clear()
 
 
