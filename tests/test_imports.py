@@ -11,8 +11,8 @@ ROOT = Path(__file__).parent.parent / "src" / "levelwind"
 # Each imports only what stands before it; `planning` is a module, the one door to all planners.
 ORDER = [
     "errors", "model", "frontend", "rewrite", "loads", "space", "placement", "planning", "balance",
-    "diffusion", "control", "sim", "operators", "runtime", "spark", "reproduce", "bench", "dashboard",
-    "testing", "cli",
+    "diffusion", "control", "sim", "operators", "runtime", "spark", "testing", "reproduce", "bench",
+    "dashboard", "cli",
 ]  # fmt: skip
 FILES = sorted(ROOT.rglob("*.py"))
 

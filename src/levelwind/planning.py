@@ -253,8 +253,6 @@ def _plan(
 def _later_work(network: Network) -> tuple[str, ...]:
     """What the network holds that planning does not count yet."""
     notes = []
-    if network.queries:
-        notes.append("queries written in SQL are checked but not planned yet: " + ", ".join(network.queries))
     joins = {name: o.spec for name, o in network.operators.items() if isinstance(o.spec, Multijoin)}
     diffused = [name for name, spec in joins.items() if spec.diffuse is not None]
     if diffused:

@@ -26,13 +26,17 @@ FAILED = "failed"
 
 @dataclass(frozen=True)
 class Case:
-    """An aggregate: all in microseconds. With ``risky``, a row with v = 0 fails."""
+    """An aggregate: all in microseconds. With ``risky``, a row with v = 0 fails.
+
+    With ``apart``, rows come in one step and the watermark after them in the next.
+    """
 
     size: int
     slide: int
     timeout: int
     by: tuple[str, ...]
     risky: bool
+    apart: bool
 
     def kernel(self):
         compute = {**COMPUTE, "r": "sum(6 div v)"} if self.risky else COMPUTE
@@ -48,7 +52,7 @@ def cases(draw):
     slide = draw(st.integers(1, 12))
     size = draw(st.sampled_from([slide, slide, 2 * slide, 3 * slide + 1, max(1, slide // 2)]))
     by = draw(st.sampled_from([(), ("k",), ("s", "k"), ("f",)]))
-    return Case(size, slide, draw(st.integers(1, 15)), by, draw(st.booleans()))
+    return Case(size, slide, draw(st.integers(1, 15)), by, draw(st.booleans()), draw(st.booleans()))
 
 
 @st.composite
@@ -130,12 +134,24 @@ def physical(rows):
     return rows.with_columns(pl.selectors.datetime().to_physical())
 
 
+def steps(case, stream):
+    """What arrives step by step, the end included."""
+    before = BEGINNING
+    for arrived in (*stream.batches(), Arrived(stream.rows.clear(), END)):
+        if case.apart:
+            yield Arrived(arrived.rows, before)
+            yield Arrived(stream.rows.clear(), arrived.watermark)
+        else:
+            yield arrived
+        before = arrived.watermark
+
+
 def check(case, stream, state=EMPTY, closed=BEGINNING):
     """One run to its end, step by step against what is expected; the state it leaves."""
     kernel = case.kernel()
     windows, reasons = expected(case, physical(stream.rows).to_dicts(), closed)
     before, rejected = BEGINNING, []
-    for arrived in (*stream.batches(), Arrived(stream.rows.clear(), END)):
+    for arrived in steps(case, stream):
         stepped = kernel.step(state, [arrived])
         again = kernel.step(state, [arrived])
         found = [row for rows in stepped.outputs.values() for row in physical(rows).rows()]

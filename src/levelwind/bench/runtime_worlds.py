@@ -21,7 +21,6 @@ from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from threading import Event
 from typing import Any
 
 import pyarrow as pa
@@ -30,6 +29,7 @@ import pyarrow.parquet as parquet
 from levelwind.frontend import parse_network
 from levelwind.model import Network
 from levelwind.runtime.coordinator import Step
+from levelwind.runtime.rundir import Command
 from levelwind.spark.api import ScriptedMove, prepare
 from levelwind.spark.session import start_session
 
@@ -77,15 +77,15 @@ def watch(
     ``folder`` is that of the run: a second run there goes on where the first one stopped.
     """
     seen: list[Seen] = []
-    enough = Event()
 
     def note(step: Step) -> None:
-        if not step.commit.closed:
-            if on_step is not None:
-                on_step(step)
-            seen.append(Seen(step=step, end_s=time.perf_counter()))
-        if batches is not None and len(seen) >= batches:
-            enough.set()
+        if step.commit.closed:
+            return
+        if on_step is not None:
+            on_step(step)
+        seen.append(Seen(step=step, end_s=time.perf_counter()))
+        if len(seen) == batches:
+            run.directory.ask(Command("stop"))  # read before the next batch begins
 
     run = prepare(
         network,
@@ -98,15 +98,11 @@ def watch(
         until_idle=batches is None,
         on_step=note,
     )
-    run.start()
     try:
-        while not run.wait(0.2) and not enough.is_set():
-            pass
-        if run.spark_run._query is not None and run.spark_run._query.isActive:
-            run.stop()
+        run.start().wait()
     finally:
         run.close()
-    return seen[:batches]
+    return seen
 
 
 def batch_seconds(seen: Sequence[Seen]) -> list[float]:

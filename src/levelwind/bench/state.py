@@ -156,7 +156,8 @@ def _result(windows: int, changed: int, found: dict[str, Any], again: dict[str, 
             f"state of {found['state_bytes'][FILL_BATCHES - 1] / 1e6:.1f} MB, {each:.0f} bytes a window; "
             f"after all batches {found['state_bytes'][-1] / 1e6:.1f} MB in {found['segments']} segments",
             f"after the restart {again['loaded_bytes'][0] / 1e6:.1f} MB were read, by "
-            f"{CORES} nodes at once; the files were in the system's cache",
+            f"{CORES} nodes at once; files are mapped and were in the system's cache, so pages count "
+            "where they are first touched: in the batch, of which the workers' start is most",
             f"a commit itself is {found['commit_bytes'] / 1e3:.1f} kB and is not counted",
             f"without a restart or a move, state was read again in {sum(map(bool, unmoved))} of "
             f"{len(unmoved)} batches: a local master does not bind a node to one worker process",

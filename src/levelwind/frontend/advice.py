@@ -11,7 +11,7 @@ _ONE_TO_ONE = ("union", "map", "sql_write")
 
 def warn(sketch: Sketch) -> None:
     """Adds the warnings of a network without problems."""
-    operators = sketch.operators.values()
+    operators = sketch.all_operators().values()
     _add(sketch, [d.name for d in operators if _lacks_cost(d)], "cost unstated for", "1 µs assumed")
     lacking = [d.name for d in operators if _lacks_selectivity(d) and d.name in sketch.read_operators]
     _add(sketch, lacking, "selectivity unstated for", "1 assumed")

@@ -111,8 +111,9 @@ WINDOW_FUNCTION = "window"
 
 # Words that may stand before a bracket without being called.
 NOT_CALLED = frozenset(
-    {"all", "and", "any", "as", "between", "by", "case", "distinct", "div", "else", "end", "from", "group"}
-    | {"having", "ilike", "in", "interval", "is", "like", "not", "on", "or", "order", "over", "partition"}
+    {"all", "and", "any", "as", "between", "by", "case", "distinct", "div", "else", "end", "exists", "from"}
+    | {"group", "having", "ilike", "in", "intersect", "interval", "is", "join", "like", "not", "on", "or"}
+    | {"order", "over", "partition"}
     | {"rlike", "select", "some", "then", "union", "using", "values", "when", "where", "with", "xor"}
 )
 # Types with arguments of their own, as in cast(x as decimal(10, 2)).

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from levelwind.frontend.document import KeyPath
-from levelwind.frontend.draft import Draft, Sketch
+from levelwind.frontend.draft import QUERY, Draft, Sketch
 from levelwind.frontend.report import Said
 from levelwind.model import Operator, Port
 from levelwind.model.network import topological_order
@@ -14,7 +14,7 @@ from levelwind.model.network import topological_order
 _MOST_CIRCLES = 10
 
 
-def claim_names(sketch: Sketch, query_names: tuple[str, ...]) -> None:
+def claim_names(sketch: Sketch) -> None:
     """Gives each operator its name; a name that is taken is a problem, and its first owner keeps it."""
     for draft in sketch.all_drafts:
         path = (*draft.path, "name")
@@ -28,18 +28,16 @@ def claim_names(sketch: Sketch, query_names: tuple[str, ...]) -> None:
             sketch.report.add(path, "an operator must not have the name of a stream", draft.name)
         else:
             sketch.operators[draft.name] = draft
-    for name in query_names:
-        if name in sketch.streams or name in sketch.operators:
-            rule = "a query must not have the name of a stream or operator"
-            sketch.report.add(("queries", name), rule, name)
 
 
 def connect(sketch: Sketch) -> list[Draft]:
-    """Resolves what operators read; returns them with every reader after what it reads.
+    """Resolves what operators read; returns them and the queries, every reader after what it reads.
 
     Operators in a circle, or without a name of their own, come last; their inputs' rows stay unknown.
     """
     for draft in sketch.all_drafts:
+        if draft.kind == QUERY:
+            continue
         draft.inputs = tuple(
             [port for text, path in _written(draft) if (port := find_port(text, path, sketch))]
         )
@@ -62,8 +60,8 @@ def _written(draft: Draft) -> Iterator[tuple[str, KeyPath]]:
             yield text, (*draft.path, "inputs", index)
 
 
-def find_port(text: str, path: KeyPath, sketch: Sketch, *, queries: bool = False) -> Port | None:
-    """The stream, operator or route that a name stands for; notes what is wrong if there is none."""
+def find_port(text: str, path: KeyPath, sketch: Sketch) -> Port | None:
+    """The stream, operator, query or route that a name stands for; notes what is wrong if there is none."""
     if text in sketch.streams:
         sketch.read_streams.add(text)
         return Port(source=text)
@@ -72,11 +70,6 @@ def find_port(text: str, path: KeyPath, sketch: Sketch, *, queries: bool = False
     if draft is not None:
         sketch.read_operators.add(source)
         return _route(draft, route if dot else None, path, sketch)
-    if queries and text in sketch.queries:
-        return Port(source=text)
-    if text in sketch.queries:
-        sketch.report.add(path, "an operator must read streams and operators, not queries", text)
-        return None
     if source in sketch.streams:
         sketch.report.add(path, "a stream has no routes", text, f"read {source!r}")
         return None
@@ -121,7 +114,9 @@ def _ordered(sketch: Sketch) -> list[Draft]:
         order, circle = topological_order(cast("Mapping[str, Operator]", left))
         if not circle:
             break
-        path = (*left[circle[0]].path, "input" if "input" in left[circle[0]].values else "inputs")
+        first = left[circle[0]]
+        key = ("input" if "input" in first.values else "inputs",) if first.kind != QUERY else ()
+        path = (*first.path, *key)
         sketch.report.add(path, "operators must not feed each other in a circle", Said(" → ".join(circle)))
         for name in circle[1:]:
             left.pop(name, None)

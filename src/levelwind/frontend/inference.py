@@ -73,7 +73,7 @@ def _apply(result: str, node: Expr, types: Types) -> str:
         of = infer_type(argument, types) if argument is not None else UNKNOWN
         return _FROM_FIRST[result](of)
     if result == "common":
-        return _common([infer_type(argument, types) for argument in node.iter_expressions()])
+        return widest([infer_type(argument, types) for argument in node.iter_expressions()])
     return result
 
 
@@ -112,7 +112,7 @@ _FROM_FIRST: Mapping[str, Callable[[str], str]] = {
 }
 
 
-def _common(kinds: list[str]) -> str:
+def widest(kinds: list[str]) -> str:
     """The widest of some types; unknown if they do not agree in a simple way."""
     distinct = {kind for kind in kinds if kind != "void"}
     if len(distinct) == 1:
@@ -153,10 +153,10 @@ def _arithmetic(node: Expr, types: Types) -> str:
         if None not in sides:
             return _decimal_result(kind, *(side for side in sides if side is not None))
         return "double" if {left, right} & {"float", "double"} and UNKNOWN not in (left, right) else UNKNOWN
-    widest = _common([left, right])
-    if widest not in (*INTEGERS, "float", "double"):
+    common = widest([left, right])
+    if common not in (*INTEGERS, "float", "double"):
         return UNKNOWN
-    return "double" if kind == "Div" else widest
+    return "double" if kind == "Div" else common
 
 
 def _as_decimal(node: Expr, kind: str) -> tuple[int, int] | None:
@@ -211,11 +211,11 @@ def _branches(node: Expr, types: Types) -> str:
     """Of ``if(…)`` and ``case``."""
     branches = [node.args.get("true"), node.args.get("false"), node.args.get("default")]
     branches += [branch.args.get("true") for branch in node.args.get("ifs") or ()]
-    return _common([infer_type(branch, types) for branch in branches if branch is not None])
+    return widest([infer_type(branch, types) for branch in branches if branch is not None])
 
 
 def _bits(node: Expr, types: Types) -> str:
-    found = _common([infer_type(side, types) for side in node.iter_expressions()])
+    found = widest([infer_type(side, types) for side in node.iter_expressions()])
     return found if found in INTEGERS else UNKNOWN
 
 

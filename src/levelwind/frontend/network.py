@@ -18,17 +18,17 @@ from levelwind.frontend.document import (
     parse_document,
     read_document,
 )
-from levelwind.frontend.draft import Sketch, value_of
+from levelwind.frontend.draft import QUERY, Sketch, value_of
 from levelwind.frontend.graph import claim_names, connect
 from levelwind.frontend.network_keys import NETWORK
 from levelwind.frontend.operators import build_drafts, build_operator
 from levelwind.frontend.output_rows import compute_rows
 from levelwind.frontend.outputs import build_errors, build_outputs, check_sinks
-from levelwind.frontend.queries import check_query
+from levelwind.frontend.queries import build_query, claim_queries
 from levelwind.frontend.report import BAD, Report
 from levelwind.frontend.series import check_lengths
 from levelwind.frontend.streams import build_streams
-from levelwind.model import Cluster, Network, Query
+from levelwind.model import Cluster, Network
 
 _WHAT = "a network file"
 
@@ -106,13 +106,13 @@ def _build(values: dict[str, Any], report: Report, cluster: Cluster | None) -> L
     lengths: dict[KeyPath, int] = {}
     sketch.streams = build_streams(value_of(values, "streams"), report, lengths)
     sketch.all_drafts = build_drafts(value_of(values, "operators"), report, lengths)
-    queries = value_of(values, "queries") or {}
-    sketch.queries = {name: Query(name=name, sql=sql) for name, sql in queries.items() if sql is not BAD}
-    claim_names(sketch, tuple(queries))
+    claim_names(sketch)
+    claim_queries(value_of(values, "queries"), sketch)
     for draft in connect(sketch):
-        compute_rows(draft, sketch)
-    for name, query in sketch.queries.items():
-        check_query(query.sql, ("queries", name), sketch)
+        if draft.kind == QUERY:
+            build_query(draft, sketch)
+        else:
+            compute_rows(draft, sketch)
     sketch.outputs = build_outputs(value_of(values, "outputs"), sketch)
     errors = build_errors(value_of(values, "errors"), report)
     check_sinks(sketch.outputs, errors, report)
@@ -127,7 +127,7 @@ def _build(values: dict[str, Any], report: Report, cluster: Cluster | None) -> L
     network = Network(
         name=values.get("name", "network"),
         streams=sketch.streams,
-        operators={name: build_operator(draft) for name, draft in sketch.operators.items()},
+        operators={name: build_operator(draft) for name, draft in sketch.all_operators().items()},
         outputs=sketch.outputs,
         queries=sketch.queries,
         errors=errors,

@@ -210,6 +210,30 @@ OPERATORS = Operators(
     }
 )
 
+_SQL_TEXT = Text("a SQL query")
+QUERY = ByType(
+    "a SQL query, or {sql, operators}",
+    {
+        str: _SQL_TEXT,
+        dict: Record(
+            "a query",
+            {
+                "sql": Key(_SQL_TEXT, "the query in Spark SQL", required=True),
+                "operators": Key(
+                    MapOf(
+                        Record(
+                            "an operator of a query",
+                            {name: key for name, key in COMMON.items() if name not in ("name", "kind")},
+                        ),
+                        names=False,
+                    ),
+                    "what is stated for the operators that the query becomes, such as cost, by their names",
+                ),
+            },
+        ),
+    },
+)
+
 OUTPUT = Record(
     "an output",
     {
@@ -229,7 +253,7 @@ NETWORK = Record(
         "trigger": Key(POSITIVE_DURATION, "the time between batches; as fast as it can if unstated"),
         "streams": Key(MapOf(STREAM, keep_bad=True), "the streams that enter, by name"),
         "operators": Key(OPERATORS, "the operators"),
-        "queries": Key(MapOf(Text("a SQL query"), keep_bad=True), "continuous queries in Spark SQL, by name"),
+        "queries": Key(MapOf(QUERY, keep_bad=True), "continuous queries in Spark SQL, by name"),
         "outputs": Key(MapOf(OUTPUT, keep_bad=True), "where results leave, by name"),
         "errors": Key(
             Record(

@@ -32,7 +32,7 @@ def compute_rows(draft: Draft, sketch: Sketch) -> None:
         _check_time(draft, inputs, sketch)
     rows = _KINDS[draft.kind](draft, inputs, sketch.report)
     draft.rows = rows if draft.spec is not None else NOTHING_KNOWN
-    _check_split(draft, inputs, sketch.report)
+    check_split(draft, inputs, sketch.report)
 
 
 def _is_row_window(draft: Draft) -> bool:
@@ -194,7 +194,7 @@ _KINDS: Mapping[str, Callable[[Draft, list[Rows], Report], Rows]] = {
 }
 
 
-def _check_split(draft: Draft, inputs: list[Rows], report: Report) -> None:
+def check_split(draft: Draft, inputs: list[Rows], report: Report) -> None:
     """The columns a split goes by must exist; an aggregate's groups must not be torn apart."""
     split = draft.get("split")
     if not split:

@@ -22,7 +22,7 @@ def build_outputs(values: Any, sketch: Sketch) -> dict[str, Output]:
         if output is BAD:
             continue
         text = value_of(output, "input")
-        port = find_port(text, ("outputs", name, "input"), sketch, queries=True) if text else None
+        port = find_port(text, ("outputs", name, "input"), sketch) if text else None
         found[name] = Output(
             name=name,
             input=port or Port(source=""),  # never seen: without a port there is a problem

@@ -42,20 +42,22 @@ class Report:
         self.document = document
         self.warnings: list[str] = []
         self._problems: list[Problem] = list(document.problems)
+        self._said: set[Problem] = set(self._problems)
         self._comparisons_left = _COMPARISONS
 
     def add(self, path: KeyPath, rule: str, value: Any = _UNSET, hint: str | None = None) -> None:
-        """Notes that what stands at ``path`` breaks ``rule``."""
-        self._problems.append(
-            Problem(
-                rule=rule,
-                key=key_text(path),
-                file=self.document.file,
-                line=self.document.line(path),
-                value=None if value is _UNSET else show(value),
-                hint=hint,
-            )
+        """Notes that what stands at ``path`` breaks ``rule``; what has been said once is not said again."""
+        problem = Problem(
+            rule=rule,
+            key=key_text(path),
+            file=self.document.file,
+            line=self.document.line(path),
+            value=None if value is _UNSET else show(value),
+            hint=hint,
         )
+        if problem not in self._said:
+            self._said.add(problem)
+            self._problems.append(problem)
 
     def refuse(self, path: KeyPath, rule: str, value: Any = _UNSET, hint: str | None = None) -> Any:
         """As `add`; returns `BAD` for the caller to hand on."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
+from levelwind.frontend.sql.naming import belongs_to
 from levelwind.frontend.units import format_duration
 from levelwind.model import (
     Aggregate,
@@ -18,12 +20,14 @@ from levelwind.model import (
     Network,
     Operator,
     Output,
+    Query,
     Schema,
     SqlRead,
     SqlWrite,
     Stream,
     TimeWindow,
 )
+from levelwind.model.frozen import frozen_mapping
 
 _SQL_KEYS = ("url", "table_name", "query", "key", "columns", "write_mode", "select")
 
@@ -40,9 +44,13 @@ def network_document(network: Network) -> dict[str, Any]:
     if network.trigger_s is not None:
         document["trigger"] = format_duration(network.trigger_s)
     document["streams"] = {name: _stream(stream) for name, stream in network.streams.items()}
-    document["operators"] = [_operator(operator) for operator in network.operators.values()]
+    made = {name: _made_of(query, network) for name, query in network.queries.items()}
+    generated = {operator.name for operators in made.values() for operator in operators}
+    document["operators"] = [
+        _operator(operator) for operator in network.operators.values() if operator.name not in generated
+    ]
     if network.queries:
-        document["queries"] = {name: query.sql for name, query in network.queries.items()}
+        document["queries"] = {name: _query(query, made[name]) for name, query in network.queries.items()}
     if network.outputs:
         document["outputs"] = {name: _output(output) for name, output in network.outputs.items()}
     errors = network.errors
@@ -112,30 +120,51 @@ def _output(output: Output) -> dict[str, Any]:
     return _stated(input=str(output.input), sink=_connector(output.sink), node=output.node)
 
 
+def _made_of(query: Query, network: Network) -> list[Operator]:
+    """The operators that a query became."""
+    return [operator for operator in network.operators.values() if belongs_to(operator.name, query.name)]
+
+
+def _query(query: Query, made: list[Operator]) -> str | dict[str, Any]:
+    """A query's text, and what is known of its operators that the text does not tell."""
+    told: dict[str, dict[str, Any]] = {}
+    for operator in made:
+        properties = {key: value for key, value in operator.properties.items() if key != "query"}
+        common = _common(replace(operator, properties=frozen_mapping(properties)))
+        if common:
+            told[operator.name] = common
+    return {"sql": query.sql, "operators": told} if told else query.sql
+
+
 def _operator(operator: Operator) -> dict[str, Any]:
-    by_route = operator.route_selectivity
-    split = operator.split
-    fixed_by_nature = isinstance(operator.spec, SqlRead | SqlWrite)
     return {
         "name": operator.name,
         "kind": operator.kind,
         **_inputs(operator),
         **_SPECS[operator.kind](operator.spec),
-        **_stated(
-            cost=operator.cost_s,
-            selectivity=operator.selectivity if by_route is None else dict(by_route),
-            varying=operator.varying or None,
-            movable=None if operator.movable is not fixed_by_nature else operator.movable,
-            pinned=operator.pinned,
-            table=operator.table,
-            reusable=None if operator.reusable else False,
-            priority=operator.priority or None,
-            properties=_plain(operator.properties) or None,
-            bytes=operator.bytes,
-            transfer_cost=operator.transfer_cost_s or None,
-            split=None if split is None else _stated(into=split.into, by=list(split.by) or None),
-        ),
+        **_common(operator),
     }
+
+
+def _common(operator: Operator) -> dict[str, Any]:
+    """What operators of all kinds may state."""
+    by_route = operator.route_selectivity
+    split = operator.split
+    fixed_by_nature = isinstance(operator.spec, SqlRead | SqlWrite)
+    return _stated(
+        cost=operator.cost_s,
+        selectivity=operator.selectivity if by_route is None else dict(by_route),
+        varying=operator.varying or None,
+        movable=None if operator.movable is not fixed_by_nature else operator.movable,
+        pinned=operator.pinned,
+        table=operator.table,
+        reusable=None if operator.reusable else False,
+        priority=operator.priority or None,
+        properties=_plain(operator.properties) or None,
+        bytes=operator.bytes,
+        transfer_cost=operator.transfer_cost_s or None,
+        split=None if split is None else _stated(into=split.into, by=list(split.by) or None),
+    )
 
 
 def _inputs(operator: Operator) -> dict[str, Any]:

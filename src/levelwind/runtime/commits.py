@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
+from levelwind.errors import input_error
 from levelwind.model.frozen import frozen_mapping
 from levelwind.operators.state import EMPTY, Segment, State, Table
 from levelwind.runtime.messages import InFlight
@@ -140,7 +141,26 @@ def read_commit(directory: str, step: int) -> Commit:
 
 @lru_cache(maxsize=2)
 def _read_commit(path: Path, _: int) -> Commit:
-    return msgspec.json.decode(path.read_bytes(), type=Commit)
+    data = path.read_bytes()
+    try:
+        return msgspec.json.decode(data, type=Commit)
+    except msgspec.ValidationError:
+        refuse_newer(msgspec.json.decode(data, type=_Version).format)
+        raise
+
+
+class _Version(msgspec.Struct):
+    """Of a commit that may be of another version, the one thing that all have in common."""
+
+    format: int = FORMAT
+
+
+def refuse_newer(format: int) -> None:
+    """Refuse a format that a later version has written."""
+    if format > FORMAT:
+        rule = "the checkpoint's format must be one that this version knows"
+        hint = f"it was written by a newer version: format {format}, known up to {FORMAT}"
+        raise input_error(rule, key="checkpoint", value=format, hint=hint)
 
 
 def write_commit(directory: str, commit: Commit) -> int:

@@ -11,7 +11,7 @@ import hashlib
 from levelwind.errors import InputError, Problem
 from levelwind.model import Network, Stream
 from levelwind.operators.rows import RowType
-from levelwind.runtime.commits import FORMAT, Commit
+from levelwind.runtime.commits import Commit, refuse_newer
 from levelwind.runtime.program import Box, Layout
 
 STREAM_PREFIX = "stream "
@@ -53,10 +53,7 @@ def _short(parts: list[str]) -> str:
 
 def check_commit(commit: Commit, layout: Layout, nodes: tuple[str, ...]) -> list[str]:
     """Refuse what cannot be right; returns notes on what starts empty and what is given up."""
-    if commit.format > FORMAT:
-        rule = "the checkpoint's format must be one that this version knows"
-        hint = f"it was written by a newer version: format {commit.format}, known up to {FORMAT}"
-        raise InputError([Problem(rule=rule, key="checkpoint", value=str(commit.format), hint=hint)])
+    refuse_newer(commit.format)
     now = fingerprints(layout)
     problems = [*_changed_streams(commit, now, layout.network), *_changed_boxes(commit, now)]
     if commit.in_flight and {name for name in now if not name.startswith(STREAM_PREFIX)} != set(commit.boxes):

@@ -15,7 +15,7 @@ from uuid import uuid4
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
-from levelwind.errors import InputError, LevelwindError, Problem, RunError, input_error
+from levelwind.errors import InputError, Problem, RunError, input_error
 from levelwind.frontend.writing import network_document
 from levelwind.model import Cluster, Network, Plan, PlanStatus
 from levelwind.planning import plan as make_plan
@@ -29,7 +29,7 @@ from levelwind.runtime.recording import OPERATORS, STEPS, Recorder, read_statist
 from levelwind.runtime.rundir import FAILED, FINISHED, RUNNING, STOPPED, RunDirectory
 from levelwind.runtime.sinks import ParquetSink
 from levelwind.spark.checks import check_network, default_cluster
-from levelwind.spark.run import RunOptions, SparkRun
+from levelwind.spark.run import RunOptions, SparkRun, StopAskedError
 
 logger = logging.getLogger(__name__)
 # The status is written at most this often, so that fast batches do not wait for the disk.
@@ -44,10 +44,6 @@ class ScriptedMove:
     operators: tuple[str, ...]
     target: str
     cause: str = "script"
-
-
-class StopAskedError(LevelwindError):
-    """A batch was not begun, since the run is to stop. No failure: the batch is run after the next start."""
 
 
 class Run:
@@ -173,11 +169,8 @@ class Run:
 
     def stop(self) -> None:
         """Let the batch that runs come to its end, then stop; a later run goes on from there."""
-        self._stop_asked = True  # from here on, a batch that begins is refused: Spark keeps it for later
-        with self.spark_run._running:
-            pass
-        if self.spark_run._query is not None:
-            self.spark_run._query.stop()
+        self._stop_asked = True
+        self.spark_run.stop()
         self._finish(STOPPED)
 
     def give_up(self, failure: str | None = None) -> None:

@@ -28,10 +28,7 @@ def default_cluster(cluster: Cluster | int | None, master: str) -> Cluster:
 def check_network(network: Network, sources: Mapping[str, Any], *, until_idle: bool) -> None:
     """Refuse what cannot be run before anything is started: sources, kernels, ends."""
     check_runnable(network, tuple(sources))
-    problems = [
-        Problem(rule="queries written in SQL are checked but cannot be run yet", key=f"queries.{name}")
-        for name in network.queries
-    ]
+    problems: list[Problem] = []
     for name, stream in network.streams.items():
         if stream.source is None or name in sources:
             continue

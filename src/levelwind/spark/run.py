@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from levelwind.errors import InputError, Problem, RunError
+from levelwind.errors import InputError, LevelwindError, Problem, RunError, input_error
 from levelwind.model import Cluster, Network
 from levelwind.operators.rows import row_types
 from levelwind.runtime.compatibility import check_commit, fingerprints
@@ -65,6 +66,10 @@ class RunOptions:
     keep: int = 3
 
 
+class StopAskedError(LevelwindError):
+    """A batch was not begun, since the run is to stop. No failure: the batch is run after the next start."""
+
+
 class SparkRun:
     """One run of a network. `start` it, then `wait` for its end or `stop` it."""
 
@@ -87,6 +92,7 @@ class SparkRun:
         # Held while a batch runs, so that a stop never comes in the midst of one.
         self._running = threading.Lock()
         self._stopping = False
+        self._lock: TextIO | None = None
         self.layout = Layout(network)
         self.sinks = make_sinks(network, options)
         self.executor: SparkExecutor | None = None
@@ -101,6 +107,7 @@ class SparkRun:
     def start(self) -> None:
         """Start Spark if need be, recover, and begin to read."""
         nodes = self.options.cluster.names
+        self._lock = lock_checkpoint(self.options.checkpoint)
         if self._given is None:
             log = self.options.directory / "spark.log"
             self._given = start_session(self.options.master, self.options.settings, log=log)
@@ -183,9 +190,11 @@ class SparkRun:
     def _batch(self, rows: DataFrame, batch: int) -> None:
         """One micro-batch; called by Spark in a thread of its own."""
         with self._running:
-            if self._stopping:
-                return
             try:
+                if self._stopping:
+                    # To return would tell Spark that the batch is done, and its rows would be lost.
+                    message = "the run is to stop: this batch is left for the next start"
+                    raise StopAskedError(message)
                 self._step(rows, batch)
             except BaseException as error:
                 self._failure = error
@@ -221,6 +230,8 @@ class SparkRun:
             if deadline is not None and time.monotonic() > deadline:
                 return False
             self._query.awaitTermination(1)
+        if isinstance(self._failure, StopAskedError):
+            return True
         if self._failure is not None:
             raise self._failure
         error = self._query.exception()
@@ -228,6 +239,7 @@ class SparkRun:
             raise RunError(str(error))
         if self.options.until_idle and not self._stopping:
             self._close()
+        self._release()
         return True
 
     def _close(self) -> None:
@@ -242,6 +254,7 @@ class SparkRun:
             self._stopping = True
         if self._query is not None:
             self._query.stop()
+        self._release()
 
     def end(self) -> None:
         """Give Spark back, if it was started for this run."""
@@ -251,6 +264,26 @@ class SparkRun:
         if self._own_session and self._given is not None:
             self._given.stop()
             self._given = None
+        self._release()
+
+    def _release(self) -> None:
+        """Leave the checkpoint to others."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+
+def lock_checkpoint(checkpoint: Path) -> TextIO:
+    """Keep others off a checkpoint for as long as this process lives or the file is closed."""
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    file = open(checkpoint / "lock", "w")  # noqa: SIM115
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        rule, hint = "a checkpoint must belong to one run at a time", "another run is at work on this one"
+        raise input_error(rule, key="checkpoint", value=str(checkpoint), hint=hint) from None
+    return file
 
 
 def make_sinks(network: Network, options: RunOptions) -> dict[str, Sink]:
@@ -287,7 +320,7 @@ def _formats(network: Network) -> set[str]:
     """The formats of all sources and sinks."""
     streams, outputs = network.streams.values(), network.outputs.values()
     stated = [*(stream.source for stream in streams), *(output.sink for output in outputs)]
-    return {str(told["format"]) for told in (*stated, network.errors.sink) if told is not None}
+    return {str(told["format"]) for told in (*stated, network.errors.sink) if told}
 
 
 def check_runnable(network: Network, given: Sequence[str] = ()) -> None:
@@ -322,9 +355,9 @@ def _check_kafka(network: Network, given: Sequence[str]) -> list[Problem]:
             problems += check_kafka_source(stream.source, stream.schema or (), f"streams.{name}.source")
     types = row_types(network)
     for name, output in network.outputs.items():
-        if output.sink is not None and output.sink["format"] == KAFKA:
+        if output.sink and output.sink["format"] == KAFKA:
             columns = [column.replace(".", "_") for column in types[output.input].types]
             problems += check_kafka_sink(output.sink, columns, f"outputs.{name}.sink")
-    if network.errors.sink is not None and network.errors.sink["format"] == KAFKA:
+    if network.errors.sink and network.errors.sink["format"] == KAFKA:
         problems += check_kafka_sink(network.errors.sink, ("operator", "reason", "row"), "errors.sink")
     return problems

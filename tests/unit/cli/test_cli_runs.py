@@ -116,7 +116,6 @@ def test_bad_options_of_run(run, network, no_spark, tmp_path, arguments, keys, h
         (SOURCE, "{format: rate, rowsPerSecond: 5}", "streams.p.source"),
         (SOURCE, "{format: parquet, path: ./nowhere}", "streams.p.source.path"),
         (SOURCE, "{format: csv}", "streams.p.source.path"),
-        ("outputs:", 'queries: {z: "SELECT k FROM p"}\noutputs:', "queries.z"),
     ],
 )
 def test_networks_that_cannot_be_run(run, write, no_spark, tmp_path, old, new, key):

@@ -218,7 +218,7 @@ def test_a_stream_that_a_query_or_a_load_names_is_read() -> None:
         "queries: {q: select x from b}\n"
         "outputs: {c: {input: c}, q: {input: q}}\n"
     )
-    assert loaded.warnings == ()
+    assert loaded.warnings == ("cost unstated for 1 operator (1 µs assumed): q",)
 
 
 def test_top_level_keys() -> None:

@@ -77,7 +77,9 @@ def test_schemas_are_schemas() -> None:
 
 def test_the_contract_example_is_valid_and_loads() -> None:
     assert errors(yaml.safe_load(CONTRACT), network_schema()) == []
-    assert len(parse_network(CONTRACT).network.operators) == 10
+    operators = parse_network(CONTRACT).network.operators
+    assert [name for name in operators if "small_talk" in name] == ["small_talk.window", "small_talk"]
+    assert len(operators) == 10 + 2
 
 
 @pytest.mark.parametrize("name", ["traffic.yaml", "worked.yaml"])

@@ -14,8 +14,8 @@ from levelwind.frontend.graph import find_port
 from levelwind.frontend.rows import Rows, check_scalar, columns
 from levelwind.frontend.sql.naming import inside, unused
 from levelwind.frontend.sql.parsing import to_text
-from levelwind.frontend.sql.relations import BROKEN, Base, Relation, Scope, ambiguous, name_parts
-from levelwind.model import Filter, Map, Port
+from levelwind.frontend.sql.relations import BROKEN, Base, Relation, Scope, ambiguous, name_parts, window_near
+from levelwind.model import Aggregate, Filter, Map, Port, TimeWindow
 from levelwind.model.frozen import frozen_mapping
 from levelwind.model.operator import Spec
 
@@ -47,16 +47,20 @@ class Builder:
             return BROKEN
         rows = self.sketch.rows_of(port)
         names = None if rows.schema is None else {column.name: column.name for column in rows.schema}
-        near = {} if rows.time is None else {rows.time: (0, 0)}
-        return Relation(port, rows, names, {**self.sketch.near.get(port.source, {}), **near})
+        near = dict(self.sketch.near.get(port.source, {}))
+        draft = self.sketch.operators.get(port.source)
+        spec = draft.spec if draft is not None else None
+        if isinstance(spec, Aggregate) and isinstance(spec.window, TimeWindow) and spec.timeout_s is None:
+            near |= window_near(spec.window.size_s)
+        if rows.time is not None:
+            near[rows.time] = (0, 0)
+        return Relation(port, rows, names, near)
 
     def add(self, name: str, spec: Spec, inputs: Sequence[Port], rows: Rows) -> Port:
         """An operator more; its name is changed if it is taken."""
         name = unused(name, self._taken, ".")
         self._taken.add(name)
-        self.drafts.append(
-            Draft(name, spec.kind, self.path, {}, inputs=tuple(inputs), spec=spec, rows=rows)
-        )
+        self.drafts.append(Draft(name, spec.kind, self.path, {}, inputs=tuple(inputs), spec=spec, rows=rows))
         self.sketch.read_operators.update(
             port.source for port in inputs if port.source not in self.sketch.streams
         )
@@ -73,6 +77,9 @@ class Builder:
         if len(self.drafts) == before or relation.port.source != self.drafts[-1].name:
             return relation
         last = self.drafts[-1]
+        if last.name == name:
+            return relation
+        self._taken.discard(last.name)
         last.name = name if name == self.query else unused(name, self._taken, ".")
         self._taken.add(last.name)
         return replace(relation, port=Port(source=last.name))

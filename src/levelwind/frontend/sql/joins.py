@@ -25,27 +25,40 @@ if TYPE_CHECKING:
     from sqlglot.expressions import Expr
 
 
-def read_tables(tables: Sequence[Table], conditions: Sequence[Expr], prefix: str, builder: Builder) -> Base:
-    """The rows of all tables for which all conditions hold."""
+def read_tables(
+    tables: Sequence[Table], conditions: Sequence[Expr], prefix: str, builder: Builder, *, complete: bool
+) -> Base:
+    """The rows of all tables for which all conditions hold.
+
+    Parameters
+    ----------
+    complete
+        Whether these are all conditions: where some could not be understood, none is found missing.
+    """
     left = _filtered(tables, 0, conditions, prefix, builder)
     alias = tables[0].alias
     for number in range(1, len(tables)):
         right = _filtered(tables, number, conditions, prefix, builder)
-        known = {str(earlier) for earlier in range(number)}
-        # What reads no table, or the join's own time, is asked once all tables are in.
-        asked = [
-            condition
-            for condition in conditions
-            if (read := owners(condition) - {OWN}) <= {*known, str(number)}
-            and (read & known and str(number) in read if read else number == len(tables) - 1)
-            and OWN not in owners(condition)
-        ]
+        asked = [each for each in conditions if _asked_at(each, len(tables)) == number]
         role = "join" if number == len(tables) - 1 else f"join_{tables[number].alias}"
         aliases = (alias, unused(tables[number].alias, (alias,)))
-        left = _Joining(left, right, aliases, builder).join(asked, str(number), inside(prefix, role))
+        joining = _Joining(left, right, aliases, builder)
+        left = joining.join(asked, str(number), inside(prefix, role), complete=complete)
         alias = f"{alias}_{tables[number].alias}"
     late = [condition for condition in conditions if OWN in owners(condition)]
     return builder.filter(left, together(late), prefix, "where") if late else left
+
+
+def _asked_at(condition: Expr, tables: int) -> int | None:
+    """The number of the table whose join asks a condition: the last that it is about.
+
+    None if it is about one table, or about the time of the last join. What is about no table is asked at
+    the end.
+    """
+    read = owners(condition)
+    if OWN in read or len(read) == 1:
+        return None
+    return max((int(owner) for owner in read), default=tables - 1)
 
 
 def _filtered(
@@ -73,7 +86,7 @@ class _Joining:
         # The most by which the left's event time may be after the right's, and the other way round.
         self.most: list[int | None] = [None, None]
 
-    def join(self, conditions: Sequence[Expr], right: str, name: str) -> Base:
+    def join(self, conditions: Sequence[Expr], right: str, name: str, *, complete: bool) -> Base:
         rows, places = self._rows(), self._places()
         base = Base(self.sides[0].port, rows, places, {})
         for side in self.sides:
@@ -81,11 +94,9 @@ class _Joining:
                 rule = "what a join reads must have an event-time column"
                 self.builder.fault(Fault(rule, str(side.port), "state 'time' for the stream"))
         told = [(condition, self._told(condition, right)) for condition in conditions]
-        within = self._within(conditions)
+        within = self._within(complete=complete)
         rest = [
-            condition
-            for condition, exact in told
-            if exact is None or any(limit < within for limit in exact)
+            condition for condition, exact in told if exact is None or any(limit < within for limit in exact)
         ]
         where = to_text(base.placed(together(rest))) if rest else None
         if where is not None:
@@ -117,7 +128,7 @@ class _Joining:
         base = self.sides[side]
         return (0, 0) if base.rows.schema is None else base.near.get(base.name(column))
 
-    def _within(self, conditions: Sequence[Expr]) -> int:
+    def _within(self, *, complete: bool) -> int:
         """The bound of the join, in microseconds."""
         if self.most[0] is not None and self.most[1] is not None:
             if self.most[0] + self.most[1] >= 0:
@@ -125,7 +136,10 @@ class _Joining:
             rule = "the bounds on the time between a join's rows must leave room for some"
             self.builder.fault(Fault(rule, " and ".join(self.aliases)))
             return 0
-        a, b = (f"{alias}.{base.rows.time or 'time'}" for alias, base in zip(self.aliases, self.sides, strict=True))
+        if not complete:
+            return 0
+        times = [base.rows.time or "time" for base in self.sides]
+        a, b = (f"{alias}.{time}" for alias, time in zip(self.aliases, times, strict=True))
         rule = "a join must bound the time between its rows from both sides"
         hint = f"add to ON: {a} BETWEEN {b} - INTERVAL 1 MINUTE AND {b} + INTERVAL 1 MINUTE"
         self.builder.fault(Fault(rule, " and ".join(self.aliases), hint))

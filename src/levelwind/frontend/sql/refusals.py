@@ -79,7 +79,7 @@ def _of_node(node: Expr) -> Iterator[Refusal]:
         words = (node.this.sql_name().lower(), node.this.name.lower())
         rule = "a continuous query must not have window functions (OVER)"
         yield Fault(rule, shown, f"aggregate in a window: {WINDOW_HINT}"), words
-    elif isinstance(node, exp.Query) and not _stands_in_from(node):
+    elif isinstance(node, exp.Select | exp.SetOperation) and not _stands_in_from(node):
         yield Fault("a subquery must stand in FROM", clip(node.sql(dialect="spark")), "join with it"), ()
     elif isinstance(node, exp.Anonymous) and node.name.lower() == WINDOW_FUNCTION:
         if node.find_ancestor(exp.Group) is None:
@@ -137,4 +137,6 @@ def _stands_in_from(node: Expr) -> bool:
         return isinstance(node, exp.Subquery) or _stands_in_from(parent)
     if isinstance(parent, exp.In | exp.Exists):
         return False
-    return parent is None or isinstance(parent, exp.From | exp.Join | exp.CTE | exp.SetOperation | exp.Lateral)
+    return parent is None or isinstance(
+        parent, exp.From | exp.Join | exp.CTE | exp.SetOperation | exp.Lateral
+    )

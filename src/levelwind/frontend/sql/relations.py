@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from levelwind.frontend.columntypes import UNKNOWN
 from levelwind.frontend.expressions import Fault, node_parts
-from levelwind.frontend.output_rows import JOIN_TIME
+from levelwind.frontend.output_rows import JOIN_TIME, WINDOW_COLUMNS
 from levelwind.frontend.rows import NOTHING_KNOWN, Rows
 from levelwind.frontend.sql.parsing import column_node
 from levelwind.model import Port
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # For columns that follow the event time: the least and the most of (event time - column), in microseconds.
 Near = Mapping[str, tuple[int, int]]
+START, END, TIME = WINDOW_COLUMNS
 # The owner of columns that belong to no table: a join's own time, what a grouping puts out.
 OWN = ""
 
@@ -55,6 +56,12 @@ class Relation:
             if cut == len(parts) or kind == UNKNOWN or kind.startswith("struct<"):
                 return ".".join((column, *parts[cut:]))
         return None
+
+
+def window_near(size_s: float) -> Near:
+    """How far a window's columns are from its time, which is its end less a microsecond."""
+    size = round(size_s * 1e6)
+    return {TIME: (0, 0), END: (-1, -1), START: (size - 1, size - 1)}
 
 
 # Stands for a table that could not be found: everything may be read from it.
