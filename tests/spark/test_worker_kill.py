@@ -20,8 +20,8 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="loopback hosts as Linux has them"),
 ]
 WORKERS, LOST = 3, 1
-FILES, ROWS, SEED = 24, 40, 5
-WARM_UP, KILL_AT = 3, 10
+FILES, ROWS, SEED = 16, 40, 5
+WARM_UP, KILL_AT = 2, 7
 PATIENCE_S = 600.0
 
 

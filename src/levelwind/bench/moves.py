@@ -5,7 +5,8 @@ grows with the open windows of an aggregate; the sum of the single times for agg
 Ours moves between two batches, from the last commit. What it costs is read off twice:
 
 - *extra*: how much longer the batch with the move takes than those around it;
-- *load*: seconds and bytes that the new node needs to read the state, as the move's own record says.
+- *read*: milliseconds that the new node needs for each megabyte of state that it reads, as the move's own
+  record says. What it still has from before is not read again.
 
 Operators read the streams themselves, so that a move changes no hop. Those that are not moved must not
 notice: their CPU time in batches with moves, over that in the others.
@@ -49,7 +50,7 @@ ROWS = 1_000
 ONE = {"stateless": "stateless operator", "size": "window", "together": "aggregate of 10,000 windows"}
 # A batch with moves, then quiet ones.
 GAP = 3
-ROUNDS, FULL_ROUNDS = 4, 16
+ROUNDS, FULL_ROUNDS = 2, 8
 # The dissertation's figure 2.5: what a move takes, and what each stateless operator adds.
 THEIR_START_MS, THEIR_EACH_MS = 60.0, 80.0
 START_US = 1_767_225_600_000_000
@@ -108,14 +109,11 @@ class World:
             yield pa.table(columns)
 
     def schedule(self, rounds: int) -> list[tuple[int, int, str]]:
-        """(batch, number of the act, node moved to): to the other node in one round, back in the next."""
-        found = []
-        at = WARM_UP
-        for turn in range(rounds):
-            for number in range(len(self.acts)):
-                found.append((at, number, "n1" if turn % 2 else "n2"))
-                at += GAP
-        return found
+        """(batch, number of the act, node moved to): each act there and back before the next one."""
+        several = [
+            (number, node) for _ in range(rounds) for number in range(len(self.acts)) for node in ("n2", "n1")
+        ]
+        return [(WARM_UP + GAP * place, number, node) for place, (number, node) in enumerate(several)]
 
 
 WORLDS = {
@@ -168,8 +166,8 @@ def _act(
         "of": act[0],
         "moved": len(records),
         "bytes": sum(record.bytes for record in records),
-        "load_ms": sum(record.milliseconds for record in records),
-        "at_hand": sum(not record.bytes for record in records),
+        "read_ms": sum(record.milliseconds for record in records),
+        "state_bytes": sum(box.state_bytes for _, box in step.boxes if box.box in act[1]),
         "batch_s": taken[at],
         "quiet_s": median(taken[each] for each in quiet),
         "others_cpu_s": _others_cpu(seen[at], act[1]),
@@ -210,21 +208,26 @@ def extra_ms(acts: Sequence[Mapping[str, Any]]) -> list[tuple[float, float]]:
     return [(act["of"], 1e3 * (act["batch_s"] - act["quiet_s"])) for act in acts]
 
 
-def loads(acts: Sequence[Mapping[str, Any]], what: str) -> list[tuple[float, float]]:
-    """(number, what the records say), of moves in which nothing had been at hand already."""
-    return [(act["of"], act[what]) for act in acts if act["moved"] and not act["at_hand"]]
+def reads(acts: Sequence[Mapping[str, Any]]) -> list[tuple[float, float]]:
+    """(megabytes, milliseconds) of the moves for which state had to be read."""
+    return [(act["bytes"] / 1e6, act["read_ms"]) for act in acts if act["bytes"]]
+
+
+def fits(world: str, acts: Sequence[Mapping[str, Any]]) -> dict[str, Line]:
+    """The lines through what one experiment found, by name; those with a single place are left out."""
+    found = {"extra": _medians(extra_ms(acts))}
+    if world != "stateless":
+        found["state"] = _medians([(act["of"], act["state_bytes"]) for act in acts])
+        found["read"] = reads(acts)
+    return {what: line_through(points) for what, points in found.items() if len({at for at, _ in points}) > 1}
 
 
 def _result(found: Mapping[str, Mapping[str, Any]]) -> Result:
-    lines: dict[str, Line] = {}
-    for world, one in found.items():
-        acts = one["acts"]
-        fits = {"extra": extra_ms(acts)}
-        if world != "stateless":
-            fits |= {"load": loads(acts, "load_ms"), "bytes": loads(acts, "bytes")}
-        for what, points in fits.items():
-            if len({at for at, _ in points}) > 1:
-                lines[f"{world}, {what}"] = _median_line(points)
+    lines = {
+        f"{world}, {what}": line
+        for world, one in found.items()
+        for what, line in fits(world, one["acts"]).items()
+    }
     largest = [act for act in found["stateless"]["acts"] if act["of"] == max(STATELESS)]
     batch, quiet = (median(act[name] for act in largest) for name in ("batch_s", "quiet_s"))
     every = [act for world in found.values() for act in world["acts"] if act["others_quiet_cpu_s"]]
@@ -250,35 +253,39 @@ def _result(found: Mapping[str, Mapping[str, Any]]) -> Result:
 def _figure(name: str, line: Line) -> Figure:
     """What one more of what was moved adds."""
     world, _, what = name.partition(", ")
-    unit = "bytes" if what == "bytes" else "ms"
+    if what == "read":
+        return Figure(label=f"{name}, each MB of state", value=line.slope, unit="ms")
     scale, of = (1_000, "1,000 windows") if world == "size" else (1, ONE[world])
-    return Figure(label=f"{what} for each {of}", value=line.slope * scale, unit=unit)
+    if what == "state":
+        return Figure(label=f"state of {of}", value=line.slope * scale / 1e3, unit="kB")
+    return Figure(label=f"{what} for each {of}", value=line.slope * scale, unit="ms")
 
 
 def _notes(lines: Mapping[str, Line], found: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     for name, line in lines.items():
         world, _, what = name.partition(", ")
-        unit = "bytes" if what == "bytes" else "ms"
-        yield f"{name}: {line.start:.3g} {unit} + {line.slope:.3g} {unit} per {ONE[world]}, R² {line.r2:.3f}"
+        unit = "bytes" if what == "state" else "ms"
+        of = "MB" if what == "read" else ONE[world]
+        yield f"{name}: {line.start:.3g} {unit} + {line.slope:.3g} {unit} per {of}, R² {line.r2:.3f}"
     yield (
         f"the dissertation has {THEIR_START_MS:g} ms + {THEIR_EACH_MS:g} ms per stateless operator: Borealis "
         "on its machines and over its network, ours within one machine"
     )
     for world, one in found.items():
-        again, moved = one["reloads"], sum(act["moved"] for act in one["acts"])
-        if not again["of"]:
-            continue
-        yield (
-            f"{world}: state was at hand for {sum(act['at_hand'] for act in one['acts'])} of {moved} moves, "
-            f"as both nodes' tasks share worker processes here, and was read again without a move "
-            f"{again['again']} of {again['of']} times"
-        )
+        again, acts = one["reloads"], one["acts"]
+        whole = sum(act["state_bytes"] for act in acts)
+        if whole:
+            yield (
+                f"{world}: of the state moved {sum(act['bytes'] for act in acts) / whole:.0%} was read, the "
+                "rest was at hand, as both nodes' tasks share worker processes here; without a move, state "
+                f"was read {again['again']} of {again['of']} times"
+            )
 
 
-def _median_line(points: Sequence[tuple[float, float]]) -> Line:
-    """The line through the medians of each place: one slow batch does not tilt it."""
+def _medians(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The median at each place: one slow batch does not tilt the line."""
     places = sorted({at for at, _ in points})
-    return line_through((at, median(found for place, found in points if place == at)) for at in places)
+    return [(at, median(found for place, found in points if place == at)) for at in places]
 
 
 if __name__ == "__main__":

@@ -226,6 +226,8 @@ class _Survey:
             self._fault("distinct must stand inside count(distinct …)", self.text)
         elif isinstance(node, exp.In) and not (node.expressions or node.args.get("query")):
             self._fault("'in' must have a list of values", self.text)
+        elif isinstance(node, exp.Count) and node.this is None:
+            self._fault("count must have at least 1 argument", self.text)
         elif isinstance(node, exp.Anonymous):
             self._count_arguments(node)
         elif isinstance(node, exp.Column | exp.Dot):

@@ -56,6 +56,9 @@ def build_query(draft: Draft, sketch: Sketch) -> None:
     except RecursionError:
         sketch.report.add(draft.path, "must not nest this deep", clip(draft.values["sql"]))
         return
+    if sketch.report.count == 0 and any(not port.source for each in made for port in each.inputs):
+        rule = "must be a SELECT that can be understood"
+        sketch.report.add(draft.path, rule, clip(draft.values["sql"]))
     _state(draft, made, sketch)
     sketch.all_drafts += made
     if sketch.operators.get(draft.name) is draft:

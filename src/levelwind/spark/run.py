@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -114,7 +114,7 @@ class SparkRun:
         for sink in self.sinks.values():
             if isinstance(sink, SparkSink):
                 sink.session = self.session
-        if KAFKA in _formats(self.network):
+        if KAFKA in _formats(self.network, self._sources):
             check_connector(self.session)
         self.executor = SparkExecutor(self.session.sparkContext, self._hosts())
         self.coordinator = Coordinator(
@@ -316,11 +316,11 @@ def _sink(name: str, told: Mapping[str, Any] | None, options: RunOptions) -> Sin
     return SparkSink(name, told, checkpoint)
 
 
-def _formats(network: Network) -> set[str]:
-    """The formats of all sources and sinks."""
-    streams, outputs = network.streams.values(), network.outputs.values()
-    stated = [*(stream.source for stream in streams), *(output.sink for output in outputs)]
-    return {str(told["format"]) for told in (*stated, network.errors.sink) if told}
+def _formats(network: Network, given: Container[str]) -> set[str]:
+    """The formats of all sources and sinks, but for the streams that are given as DataFrames."""
+    sources = [stream.source for name, stream in network.streams.items() if name not in given]
+    sinks = [output.sink for output in network.outputs.values()]
+    return {str(told["format"]) for told in (*sources, *sinks, network.errors.sink) if told}
 
 
 def check_runnable(network: Network, given: Sequence[str] = ()) -> None:

@@ -1,7 +1,11 @@
-"""A Kafka broker on this machine, for as long as a test needs it."""
+"""A Kafka broker on this machine, for as long as a test needs it.
+
+To try things out by hand, ``python -m levelwind.testing.kafka --port 9092 TOPIC…`` runs one until Ctrl-C.
+"""
 
 from __future__ import annotations
 
+import argparse
 import base64
 import os
 import shutil
@@ -79,9 +83,14 @@ def connector_jars() -> str:
 
 
 class KafkaBroker:
-    """A broker of one node with free ports, empty at first; to be used in a ``with`` statement.
+    """A broker of one node, empty at first; to be used in a ``with`` statement.
 
     It is ended with the block, with its data; if this process is killed, the kernel ends it.
+
+    Parameters
+    ----------
+    port
+        Where it listens; 0 for a free port.
 
     Attributes
     ----------
@@ -91,12 +100,12 @@ class KafkaBroker:
         What the broker has to say; the end of it is in the error if it does not come up.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, port: int = 0) -> None:
         self._jars = _jars() / "broker"
         self.directory = Path(tempfile.mkdtemp(prefix="levelwind-kafka-"))
         self.log = self.directory / "log"
         self.servers = ""
-        self._port = 0
+        self._port = port
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> KafkaBroker:
@@ -113,7 +122,8 @@ class KafkaBroker:
         self.close()
 
     def _start(self) -> None:
-        self._port, control = _free_ports()
+        free, control = _free_ports()
+        self._port = self._port or free
         settings = self.directory / "server.properties"
         settings.write_text(
             SETTINGS.format(host=HOST, port=self._port, control=control, data=self.directory / "data")
@@ -246,3 +256,22 @@ def _jars() -> Path:
         rule, hint = "must be fetched before a broker can be started", "run scripts/kafka"
         raise input_error(rule, key="kafka", hint=hint)
     return found
+
+
+def main() -> None:
+    """Run a broker until Ctrl-C."""
+    parser = argparse.ArgumentParser(prog="levelwind.testing.kafka", description="A Kafka broker to try out.")
+    parser.add_argument("--port", type=int, default=0, help="where it listens; a free port if not stated")
+    parser.add_argument("topics", nargs="*", metavar="TOPIC", help="topics to make, of one partition")
+    asked = parser.parse_args()
+    # Ended by a signal, it leaves nothing behind either.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with suppress(KeyboardInterrupt), KafkaBroker(asked.port) as broker:
+        for topic in asked.topics:
+            broker.create_topic(topic)
+        print(f"kafka.bootstrap.servers: {broker.servers}", flush=True)
+        signal.pause()
+
+
+if __name__ == "__main__":
+    main()

@@ -216,19 +216,31 @@ def test_moves_opens_the_windows_it_says_and_hops_nowhere(name, tmp_path):
 
 def test_moves_go_there_and_back():
     world = moves.World(sizes=(0, 0), acts=((1, (0,)), (2, (0, 1))))
-    assert world.schedule(2) == [
+    assert world.schedule(1) == [
         (WARM_UP, 0, "n2"),
-        (WARM_UP + moves.GAP, 1, "n2"),
-        (WARM_UP + 2 * moves.GAP, 0, "n1"),
+        (WARM_UP + moves.GAP, 0, "n1"),
+        (WARM_UP + 2 * moves.GAP, 1, "n2"),
         (WARM_UP + 3 * moves.GAP, 1, "n1"),
     ]
+    assert len(world.schedule(3)) == 12
 
 
-def test_only_moves_that_had_to_read_are_counted():
-    acts = [
-        {"of": 1, "moved": 1, "at_hand": 0, "bytes": 10, "batch_s": 1.5, "quiet_s": 1.0},
-        {"of": 2, "moved": 2, "at_hand": 1, "bytes": 10, "batch_s": 1.0, "quiet_s": 1.0},
-        {"of": 2, "moved": 0, "at_hand": 0, "bytes": 0, "batch_s": 1.0, "quiet_s": 1.0},
-    ]
-    assert moves.loads(acts, "bytes") == [(1, 10)]
-    assert moves.extra_ms(acts)[0] == (1, pytest.approx(500.0))
+def test_lines_of_moves_go_through_medians_and_through_what_was_read():
+    def act(of, read, extra):
+        return {
+            "of": of,
+            "bytes": read,
+            "read_ms": 3 * read / 1e6,
+            "state_bytes": of * 50,
+            "batch_s": 1.0 + extra / 1e3,
+            "quiet_s": 1.0,
+        }
+
+    acts = [act(1, 1e6, 10), act(1, 0, 12), act(1, 2e6, 900), act(3, 4e6, 32)]
+    assert moves.reads(acts) == [(1.0, 3.0), (2.0, 6.0), (4.0, 12.0)]
+    found = moves.fits("size", acts)
+    assert (found["extra"].start, found["extra"].slope) == pytest.approx((2.0, 10.0))
+    assert found["state"].slope == pytest.approx(50)
+    assert found["read"].slope == pytest.approx(3)
+    assert set(moves.fits("stateless", acts)) == {"extra"}
+    assert moves.fits("stateless", acts[:1]) == {}

@@ -207,6 +207,17 @@ class TestProgram:
         assert found.destinations[Part(port("f"))] == ((0, 2), (1, 1))
         assert found.destinations[Part(port("a"))] == ((0, 0),)
 
+    def test_of_several_readers_on_a_node_the_first_counts(self):
+        of = layout(keep("f", "a"), keep("g", "f"), union("u", "f", "g"))
+        found = program(of, f="n2", g="n3")
+        assert list(found.levels) == [0, 1, 2]
+        assert program(of, g="n2").destinations[Part(port("f"))] == ((0, 2), (1, 1))
+        # The filter reads what the union reads as well, a superstep before it.
+        of = layout(keep("f", "a"), keep("g", "f"), keep("h", "g"), union("u", "f", "h"))
+        found = program(of, f="n2", h="n3")
+        assert list(found.levels) == [0, 1, 2, 3]
+        assert found.destinations[Part(port("f"))] == ((0, 1),)
+
     def test_the_parts_of_a_split_reader_go_to_their_instances(self):
         of = layout(keep("f", "a"), count("h", "f", split=SPLIT))
         found = program(of, **{"h[1]": "n3"})

@@ -24,7 +24,7 @@ def parse_query(sql: str) -> tuple[Expr | None, list[Fault]]:
     A tree may come along with faults: what else is wrong with it can then be told in one go.
     """
     from sqlglot.errors import SqlglotError
-    from sqlglot.expressions import Query, Select
+    from sqlglot.expressions import Query
     from sqlglot.tokenizer_core import TokenType
 
     try:
@@ -46,8 +46,6 @@ def parse_query(sql: str) -> tuple[Expr | None, list[Fault]]:
     # Words before a bracket that are no functions, and are refused for what they are.
     explained = {word for _, words in refused for word in words}
     faults = [fault for fault in calls if fault.value not in explained]
-    if not any(select.args.get("from_") for select in tree.find_all(Select)):
-        faults.append(Fault("a query must read a stream or operator", clip(sql), "add FROM …"))
     return tree, [*faults, *(fault for fault, _ in refused)]
 
 
@@ -74,6 +72,7 @@ def tables_read(tree: Expr) -> tuple[str, ...]:
 def to_text(tree: Expr) -> str:
     """An expression as text that `parse_expression` reads as the same expression."""
     from sqlglot import expressions as exp
+    from sqlglot.errors import ErrorLevel
 
     def supported(node: Expr) -> Expr:
         if isinstance(node, exp.StrPosition):  # sqlglot would write locate
@@ -81,7 +80,12 @@ def to_text(tree: Expr) -> str:
         return node
 
     changed = tree.copy().transform(supported)
-    return changed.sql(dialect="spark", normalize_functions="lower", comments=False)
+    return changed.sql(
+        dialect="spark",
+        normalize_functions="lower",
+        comments=False,
+        unsupported_level=ErrorLevel.IGNORE,  # what cannot be written is refused, not warned of
+    )
 
 
 def column_node(name: str) -> Column:

@@ -86,8 +86,12 @@ def _of_node(node: Expr) -> Iterator[Refusal]:
             hint = "read window.start and window.end elsewhere"
             yield Fault("window(…) must stand in GROUP BY", _shown(node), hint), ()
     elif isinstance(node, exp.Lateral | exp.Values | exp.Unnest):
-        rule = "FROM must read streams, operators, routes, queries or subqueries"
-        yield Fault(rule, _shown(node)), ("lateral", "values", "explode")
+        yield not_a_table(node), ("lateral", "values", "explode")
+
+
+def not_a_table(node: Expr) -> Fault:
+    """The fault of something in FROM that has no rows to read."""
+    return Fault("FROM must read streams, operators, routes, queries or subqueries", _shown(node))
 
 
 def _without(what: str, hint: str | None) -> Fault:
@@ -99,12 +103,14 @@ def _shown(node: Expr) -> str:
 
 
 def _clauses(node: Expr, known: set[str]) -> Iterator[Refusal]:
+    from sqlglot.expressions import Func
+
     for name, value in node.args.items():
         if value and name not in known:
             what, hint = _CLAUSES.get(name, (name.rstrip("_").upper().replace("_", " "), None))
             words = [what.lower(), what.split()[-1].lower()]
             if name == "laterals":
-                words += [lateral.this.sql_name().lower() for lateral in value]
+                words += [each.this.sql_name().lower() for each in value if isinstance(each.this, Func)]
             yield _without("GROUP BY ALL" if name == "all" else what, hint), tuple(words)
 
 

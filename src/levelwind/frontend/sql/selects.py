@@ -58,6 +58,8 @@ class Select:
         having = args["having"].this if args.get("having") else None
         groups = args["group"].expressions if args.get("group") else []
         grouped = bool(groups or having) or any(has_aggregate(item) for item in self.tree.expressions)
+        if not self.tree.expressions:
+            self._fault(Fault("SELECT must name columns", clip(to_text(self.tree)), "write * for all"))
         conditions = self._conditions()
         base = read_tables(self.scope.tables, conditions, self.prefix, self.builder, complete=self.sound)
         items = self._items(grouped)
@@ -185,6 +187,9 @@ class Select:
         words = [part.lower() for part in parts]
         if words[0] != "window" or not isinstance(self.scope.find(parts), list):
             return None
+        if _inside_aggregate(node):
+            rule = "a window's ends must not stand inside an aggregate: they are the same for all its rows"
+            self._fault(Fault(rule, ".".join(parts), "write them outside"))
         if words[1:] in (["start"], ["end"]):
             return canonical(OWN, f"window_{words[1]}")
         return canonical(OWN, WHOLE_WINDOW) if len(words) == 1 else None
@@ -200,7 +205,21 @@ class Select:
             seen.add(item.name.lower())
 
     def _group(self, node: Expr, items: Sequence[Item]) -> Expr | None:
-        """One expression of GROUP BY: itself, or the column of SELECT that it stands for."""
+        """One expression of GROUP BY; None if it makes no groups of its own, or something is wrong."""
+        tree = self._stands_for(node, items)
+        if tree is None:
+            return None
+        if has_aggregate(tree):
+            self._fault(Fault("GROUP BY must not have aggregate functions", clip(to_text(node))))
+            return None
+        if not is_window(tree) and any(is_window(below) for below in tree.walk()):
+            self._fault(Fault("window(…) must stand alone in GROUP BY", clip(to_text(node))))
+            return None
+        # The window's own columns are the same in all of a group.
+        return None if any(_is_of_window(below) for below in tree.walk()) else tree
+
+    def _stands_for(self, node: Expr, items: Sequence[Item]) -> Expr | None:
+        """What is grouped by: the expression itself, or the column of SELECT that it names or numbers."""
         from sqlglot import expressions as exp
 
         if isinstance(node, exp.Literal) and not node.is_string:
@@ -215,14 +234,7 @@ class Select:
             named = [item.tree for item in items if item.name.lower() == parts[0].lower()]
             if named:
                 return named[0]
-        tree = self._resolve(node)
-        if tree is not None and has_aggregate(tree):
-            self._fault(Fault("GROUP BY must not have aggregate functions", clip(to_text(node))))
-            return None
-        if tree is not None and not is_window(tree) and any(is_window(below) for below in tree.walk()):
-            self._fault(Fault("window(…) must stand alone in GROUP BY", clip(to_text(node))))
-            return None
-        return tree
+        return self._resolve(node)
 
     def _resolve_having(self, having: Expr, items: Sequence[Item]) -> Expr | None:
         """HAVING reads what SELECT names first, inside aggregates what FROM brings."""
@@ -258,6 +270,11 @@ class Select:
     def _fault(self, fault: Fault) -> None:
         self.sound = False
         self.builder.fault(fault)
+
+
+def _is_of_window(node: Expr) -> bool:
+    names = (*WINDOW_COLUMNS, WHOLE_WINDOW)
+    return is_found(node) and node.args["table"].name == OWN and node.name in names
 
 
 def _inside_aggregate(node: Expr) -> bool:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from levelwind.frontend.draft import Draft, Sketch
-from levelwind.frontend.expressions import Fault, column_name
+from levelwind.frontend.expressions import Fault, clip, column_name
 from levelwind.frontend.sql.builder import Builder
 from levelwind.frontend.sql.naming import inside
+from levelwind.frontend.sql.refusals import not_a_table
 from levelwind.frontend.sql.relations import BROKEN, OWN, Base, Relation, Table, canonical
 from levelwind.frontend.sql.selects import Select
 from levelwind.frontend.sql.unions import unite
@@ -130,6 +131,7 @@ class _Translation:
             alias = node.alias or "from"
             return Table(alias, alias, self.query(node, inside(prefix, alias), around))
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
+            self.builder.fault(not_a_table(node))
             return Table(node.alias_or_name or "from", "", BROKEN)
         text = column_name(node)
         common = around.get(text.lower())
@@ -142,6 +144,8 @@ class _Translation:
     def _select(self, tree: Expr, prefix: str, around: Around, names: Sequence[str] | None) -> Relation:
         start = tree.args.get("from_")
         if start is None:
+            rule, hint = "a query must read a stream or operator", "add FROM …"
+            self.builder.fault(Fault(rule, clip(tree.sql(dialect="spark")), hint))
             return BROKEN
         joins = tree.args.get("joins") or ()
         tables = [self._table(node, prefix, around) for node in (start.this, *(join.this for join in joins))]

@@ -91,10 +91,10 @@ class TimedOutWindows:
         """Take in what has arrived, and put out the windows that the watermark closes."""
         (arrived,) = inputs
         watermark = arrived.watermark
-        if arrived.rows.is_empty() and not _is_due(state, watermark):
-            return Stepped({}, state)
         closed = state.marks.get(CLOSED, BEGINNING)
         reached = state.marks.get(REACHED, BEGINNING)
+        if arrived.rows.is_empty() and not _is_due(state, watermark):
+            return Stepped({}, state.with_mark(REACHED, watermark) if watermark > reached else state)
         sound, rejected = self._sound(arrived.rows, max(closed, reached))
         waiting, pending = self._settle(state.table(PENDING, self._time), sound, watermark)
         settled = self._prepared(waiting)
