@@ -518,6 +518,14 @@ class TestTimeouts:
         assert out(stepped) == []
         assert out(step(kernel, rows(), 4, stepped.state), "c") == [(0.0, 1)]
 
+    def test_the_end_is_the_same_whether_rows_came_with_the_watermark_or_before_it(self):
+        kernel = self.kernel(10, 10, 3, s="sum(6 div n)")
+        bad = at(3, k="a", n=0)
+        together = step(kernel, bad, 14).state
+        apart = step(kernel, rows(), 14, step(kernel, bad, BEGINNING).state).state
+        ends = [step(kernel, rows(), END, state).state.marks for state in (together, apart)]
+        assert ends == [{"closed": 14 * SECOND}] * 2
+
     def test_what_is_kept_does_not_grow(self, monkeypatch):
         monkeypatch.setattr(timeouts, "SLACK", 0)
         kernel = self.kernel(100, 100, 2, c="count(*)", s="sum(n)")
