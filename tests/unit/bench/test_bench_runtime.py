@@ -157,6 +157,21 @@ def test_the_largest_number_that_came_through_counts():
     assert many_queries._largest({})[0] == 0
 
 
+def test_one_number_may_stand_for_both_baselines_and_one_may_be_missing():
+    mine = {"batch_s": [1.0] * 8}
+    through = {"batch_s": [4.0] * 8, "died": None, "finished": True, "start_s": 1.0}
+    dead = {"batch_s": [], "died": "out of memory"}
+    both = many_queries._result(mine, mine, {40: mine}, {40: through}, {4: through}, 45.0)
+    labels = [figure.label for figure in both.figures]
+    assert {"separate over ours, 40 alike", "grouped over ours, 40 alike"} <= set(labels)
+    assert both.ratio == 4.0
+    alone = many_queries._result(mine, mine, {40: mine}, {40: through}, {4: dead}, 45.0)
+    assert all(np.isfinite(figure.value) for figure in alone.figures)
+    assert any("4 grouped: died" in note for note in alone.notes)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        many_queries._result(mine, mine, {}, {10: dead}, {}, 45.0)
+
+
 def test_a_goal_is_judged_only_where_all_queries_ran():
     assert many_queries._share("x", 0.1, True, 40.0).ok is False
     assert many_queries._share("x", 0.1, False, 40.0).ok is None
