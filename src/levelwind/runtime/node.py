@@ -139,18 +139,18 @@ class NodeStep:
             states.append(state)
             loads.append((loaded, seconds))
         inputs = [self._arrived(box, watermarks[box.index]) for box in group.boxes]
-        start = time.thread_time()
+        start = time.process_time()
         try:
             results = group.step(states, inputs)
         except Exception as error:
             names = ", ".join(box.name for box in group.boxes)
             message = f"operator {names}: {type(error).__name__}: {error}"
             raise RunError(message) from error
-        cpu = (time.thread_time() - start) / len(group.boxes)
+        cpu = (time.process_time() - start) / len(group.boxes)
         for box, before, arrived, result, load in zip(
             group.boxes, states, inputs, results, loads, strict=True
         ):
-            begin = time.thread_time()
+            begin = time.process_time()
             out = 0
             for route, rows in result.outputs.items():
                 out += rows.height
@@ -164,7 +164,7 @@ class NodeStep:
                     box=box.index,
                     rows_in=sum(input.rows.height for input in arrived),
                     rows_out=out,
-                    cpu_s=cpu + time.thread_time() - begin,
+                    cpu_s=cpu + time.process_time() - begin,
                     state_bytes=result.state.bytes,
                     tables=tables,
                     marks=dict(result.state.marks),

@@ -15,6 +15,8 @@ from levelwind.runtime.storage import SegmentWriter
 
 # The address by which Spark knows this host; several executors of one machine have addresses of their own.
 HOST = os.environ.get("SPARK_LOCAL_IP") or socket.gethostname()
+# CPU time is the process's, not the thread's: Polars does part of its work in a thread of its own, and a
+# worker process does nothing else.
 PAGES = 1024  # ru_maxrss is in kibibytes
 
 
@@ -32,7 +34,7 @@ class Task:
         self.seen: list[Seen] = []
         self.failures: list[str] = []
         self.sent_bytes = 0
-        self._wall, self._cpu = time.perf_counter(), time.thread_time()
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
 
     def finish(self) -> NodeReport:
         """Write what is to be written, and report."""
@@ -47,7 +49,7 @@ class Task:
             staged=tuple(self.stage.staged),
             in_flight=tuple(self.in_flight),
             seen=tuple(self.seen),
-            cpu_s=time.thread_time() - self._cpu,
+            cpu_s=time.process_time() - self._cpu,
             wall_s=time.perf_counter() - self._wall,
             sent_bytes=self.sent_bytes,
             memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * PAGES,

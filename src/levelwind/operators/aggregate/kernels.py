@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from levelwind.model import Operator
@@ -212,7 +213,7 @@ def _segment(members: Sequence[TimeWindows], rows: pl.DataFrame, arguments: pl.D
     first = members[0]
     times = rows.get_column(first.time)
     ranked = ORDER in rows.columns
-    ranks = rows.get_column(ORDER) if ranked else pl.zeros(rows.height, pl.Int64, eager=True)
+    ranks = rows.get_column(ORDER) if ranked else pl.Series(np.zeros(rows.height, np.int64))
     columns = [
         ((times.to_physical() // joint.pane) * joint.pane).alias(PANE),
         times.alias(TIME_OF),

@@ -37,7 +37,7 @@ def coded(entries: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     if not by:
         return entries
     keys = [entries.get_column(name) for name in by]
-    ones = pl.repeat(1, entries.height, dtype=pl.Int64, eager=True)
+    ones = pl.Series(np.ones(entries.height, np.int64))
     codes = [xxhash64(columns, [None] * len(columns)) for columns in (keys, [ones, *keys])]
     if any(key.null_count() for key in keys):
         # To Spark's hash a null is as if it were not there: ("a", null) and (null, "a") would be one. So
