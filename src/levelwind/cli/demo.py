@@ -39,8 +39,8 @@ def demo(seconds: Seconds = 25, out: OutDirectory = None, format: FormatOption =
     """Run 160 windowed aggregates on bursty traffic, placed in two ways, on embedded Spark.
 
     The packets are made up by a seeded generator with self-similar bursts: no trace of real packets comes
-    with the product, since none was found whose terms allow it. Both placements get the same packets, at
-    rates fitted to this machine.
+    with the product, since none was found whose terms allow it. Both placements get the same packets and the
+    same nodes, whose share of a core is fitted to this machine.
 
     Example:
       levelwind demo
