@@ -155,7 +155,8 @@ def arrivals(seed, files, rows):
             for _ in range(rows if chance.random() < 0.9 else 0):
                 # Half seconds, so that rows of one time are common.
                 at = EPOCH + timedelta(seconds=2 * number + chance.randrange(6) / 2)
-                if chance.random() < 0.02:
+                # Not among the first: a kill may bring several files into one batch, before any watermark.
+                if chance.random() < 0.02 and number > 3:
                     at -= timedelta(seconds=30)
                 taken.append(
                     (
@@ -179,7 +180,7 @@ def write_files(folder, found, *, start=0, format="parquet"):
             path = Path(folder, name, f"{number:04d}.{format}")
             aside = path.with_name(f".{path.name}")
             if format == "parquet":
-                frame.write_parquet(aside)
+                write_sized(frame, aside, 20_000 - 10 * number)
             else:
                 text = frame.with_columns(pl.col("ts").dt.strftime("%Y-%m-%dT%H:%M:%S%.6fZ"))
                 if format == "csv":
@@ -188,6 +189,20 @@ def write_files(folder, found, *, start=0, format="parquet"):
                     text.with_columns(pl.col("d").cast(pl.String)).write_ndjson(aside)
             os.utime(aside, (1_700_000_000 + number,) * 2)
             aside.rename(path)
+
+
+def write_sized(frame, path, size):
+    """A parquet file of a given size. Of files in one batch Spark reads the largest first.
+
+    So the first must be the largest, if their order is to be the same where a kill puts two in one batch.
+    """
+    padding = 0
+    for _ in range(4):
+        frame.write_parquet(path, metadata={"padding": " " * padding})
+        if path.stat().st_size == size:
+            return
+        padding += size - path.stat().st_size
+    raise AssertionError(f"{path.stat().st_size} bytes instead of {size}")
 
 
 def written(folder):
