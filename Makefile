@@ -8,10 +8,10 @@ demo: setup  ## what placement buys: 160 operators on embedded Spark, under two 
 	@$(BIN)/levelwind demo --format text
 
 test: setup lint  ## everything that runs in minutes
-	$(BIN)/pytest -q -n 2
+	$(BIN)/pytest -q -n 2 --dist loadfile
 
 test-all: setup lint  ## and what takes longer
-	LEVELWIND_EXPLORE=1 $(BIN)/pytest -q -n 2 -m "slow or not slow"
+	LEVELWIND_EXPLORE=1 $(BIN)/pytest -q -n 2 --dist loadfile -m "slow or not slow"
 	$(BIN)/levelwind reproduce --quick --out out/reproduced --format text
 	$(BIN)/levelwind bench --format text
 

@@ -65,6 +65,8 @@ def no_row_in_vain(within):
 
     def check(state, marks):
         for name, other in (("left", marks[1]), ("right", marks[0])):
+            if other == END:
+                continue  # nothing is given up at the end: a later run may go on
             kept = state.tables[name].read() if name in state.tables else None
             if kept is not None and kept.height:
                 assert kept.to_series(0).to_physical().min() + within >= other

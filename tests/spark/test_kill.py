@@ -21,7 +21,8 @@ from same_rows import ALL, DEAD, Server, assert_same, difference, rows_of
 
 from levelwind.runtime.commits import read_commit, steps_of
 
-pytestmark = pytest.mark.spark
+# Starts Spark many times: run by make test-all.
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 FILES, ROWS, SEED = 10, 40, 11
 PATIENCE_S = 600.0  # a machine may be busy with other things
 PLAN = {"nodes": 3, "planner": "random"}

@@ -16,7 +16,9 @@ from levelwind.testing import cgroups
 from levelwind.testing.cgroups import ControlGroup
 from levelwind.testing.loopback import ClusterStartError, LoopbackCluster
 
+# Starts a cluster: run by make test-all.
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.spark,
     pytest.mark.skipif(sys.platform != "linux", reason="loopback hosts and sessions as Linux has them"),
 ]

@@ -21,7 +21,8 @@ from levelwind.frontend import load_network
 from levelwind.runtime.sources import reader_options
 from levelwind.runtime.workloads import read_generator
 
-pytestmark = pytest.mark.spark
+# Starts Spark many times: run by make test-all.
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 COMMAND = [sys.executable, "-m", "levelwind.cli.main"]
 NETWORK = """
