@@ -78,7 +78,8 @@ def run(kernel, inputs, time, check=lambda state, marks: None, *, old_at_the_end
         state = stepped.state
         before = min(arrived.watermark for arrived in batch)
         check(state, [arrived.watermark for arrived in batch])
-    assert not any(table.rows for table in state.tables.values())
+    # A join has nothing open at the end; what it holds is for a later run.
+    assert not any(table.rows for name, table in state.tables.items() if name not in ("left", "right"))
     return pl.concat(outputs), rejected
 
 
