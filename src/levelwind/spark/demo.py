@@ -133,7 +133,13 @@ def network(
                     written = name == "10s_sliding" and column == "packets" and len(by) == 1
                     sink = None if written else {"format": "noop"}
                     outputs[full] = {"input": full} | ({} if sink is None else {"sink": sink})
-    told = {"name": "traffic", "streams": streams, "operators": operators, "outputs": outputs}
+    told = {
+        "name": "traffic",
+        "trigger": "1s",
+        "streams": streams,
+        "operators": operators,
+        "outputs": outputs,
+    }
     return parse_network(told).network
 
 
