@@ -25,6 +25,7 @@ from levelwind.spark.api import run as run_network
 from levelwind.spark.session import start_session
 from levelwind.testing.loopback import LoopbackCluster
 
+NAME = "feasible"
 MODULE = "levelwind.bench.feasible"
 PLANNERS = ("rod", "llf", "connected")
 STREAMS, WORKERS = 3, 4
@@ -166,7 +167,7 @@ def run(settings: Settings) -> Result:
     ranked = [sorted(PLANNERS, key=lambda name: -ratio[name][way]) for way in ("measured", "model")]
     best, worst = ratio["rod"]["measured"], ratio["connected"]["measured"]
     return Result(
-        name="feasible",
+        name=NAME,
         ours=Figure(label="feasible set of rod, measured on the engine", value=best, unit="of the ideal"),
         baseline=Figure(label="that of connected", value=worst, unit="of the ideal"),
         ratio=best / max(worst, 1.0 / count),

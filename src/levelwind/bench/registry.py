@@ -26,6 +26,7 @@ BENCHMARKS = {
     "throughput": "rows per second through a split aggregate, against the same plain query",
     "state": "bytes that a checkpoint writes, against the bytes of what has changed",
     "moves": "a batch with moves, against those around it; time and bytes per operator and window",
+    "feasible": "the feasible set measured on a capped cluster, against the model's",
 }
 
 
