@@ -36,10 +36,10 @@ import polars as pl
 from levelwind.errors import InputError, LevelwindError, did_you_mean, input_error
 from levelwind.model import Operator
 from levelwind.model.operator import Custom
+from levelwind.operators.expressions.sparktypes import dtype_of
 from levelwind.operators.protocol import Kernel, Stepped
 from levelwind.operators.rows import END, ORDER, TIME, Arrived, Rejected, RowType
 from levelwind.operators.state import Segment, State, Table
-from levelwind.operators.types import dtype_of
 
 Function = Callable[..., Any]
 Pair = tuple[pl.DataFrame, pl.DataFrame | None]

@@ -15,10 +15,11 @@ import polars as pl
 
 from levelwind.errors import input_error
 from levelwind.frontend.expressions import column_name, parse_expression
+from levelwind.frontend.sql.conditions import conjuncts
 from levelwind.operators.equality import as_key
 from levelwind.operators.expressions import Scalar, compile_tree, passing
+from levelwind.operators.expressions.sparktypes import dtype_of
 from levelwind.operators.join_safety import key_type, never_fails, value_type
-from levelwind.operators.types import dtype_of
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr
@@ -96,7 +97,7 @@ def split_condition(where: str | None, sides: Sequence[Types]) -> Condition:
     alone: tuple[list[Scalar], list[Scalar]] = ([], [])
     keys: list[Key] = []
     rest: list[Expr] = []
-    for conjunct in _conjuncts(parsed.tree):
+    for conjunct in conjuncts(parsed.tree):
         read = _sides_of(conjunct, sides)
         key = _key(conjunct, sides, types) if len(read) == 2 else None
         if key is not None:
@@ -121,21 +122,6 @@ def _asked_of_pairs(rest: list[Expr], types: Types) -> tuple[Scalar | None, tupl
     for conjunct in rest[1:]:
         whole = exp.And(this=whole, expression=exp.paren(conjunct.copy()))
     return compile_tree(whole, types), reads
-
-
-def _conjuncts(tree: Expr) -> Iterator[Expr]:
-    """The conditions that must all hold, in written order; without recursion, since chains may be long."""
-    from sqlglot import expressions as exp
-
-    stack = [tree]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, exp.And):
-            stack += [node.expression, node.this]
-        elif isinstance(node, exp.Paren):
-            stack.append(node.this)
-        else:
-            yield node
 
 
 def _is_true(node: Expr) -> bool:

@@ -18,12 +18,12 @@ from levelwind.model.operator import Aggregate, RowWindow
 from levelwind.operators.aggregate_calls import first_reason, split_compute
 from levelwind.operators.aggregate_rows import aggregate_rows
 from levelwind.operators.equality import as_key, from_key
+from levelwind.operators.expressions.sparktypes import dtype_of
 from levelwind.operators.protocol import Stepped
 from levelwind.operators.row_window_layout import Layout, sliding, timed
 from levelwind.operators.rows import BEGINNING, END, ORDER, TIME, Arrived, Rejected, RowType, split_rejected
 from levelwind.operators.state import EMPTY, State, Table
 from levelwind.operators.timespans import Numbers, microseconds, plus
-from levelwind.operators.types import dtype_of
 
 WINDOW_COLUMNS = ("window_start", "window_end", "window_time")
 LATE = "late: its window was already put out"

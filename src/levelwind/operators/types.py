@@ -1,40 +1,13 @@
-"""Spark SQL types as Polars types."""
+"""Frames without rows, by the type of rows they lack."""
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 import polars as pl
 
-from levelwind.operators.rows import ORDER, TIME, RowType
-
-_SIMPLE: dict[str, pl.DataType] = {
-    "tinyint": pl.Int8(),
-    "smallint": pl.Int16(),
-    "int": pl.Int32(),
-    "bigint": pl.Int64(),
-    "float": pl.Float32(),
-    "double": pl.Float64(),
-    "string": pl.String(),
-    "boolean": pl.Boolean(),
-    "date": pl.Date(),
-    "timestamp": TIME,
-    "timestamp_ntz": pl.Datetime("us"),
-    "binary": pl.Binary(),
-    "unknown": pl.Null(),
-}
-_DECIMAL = re.compile(r"decimal\(([0-9]+),([0-9]+)\)")
-
-
-@lru_cache(maxsize=1024)
-def dtype_of(spark_type: str) -> pl.DataType | None:
-    """The Polars type of a Spark SQL type; None for nested ones, which are taken as they come."""
-    if spark_type in _SIMPLE:
-        return _SIMPLE[spark_type]
-    if match := _DECIMAL.fullmatch(spark_type):
-        return pl.Decimal(int(match[1]), int(match[2]))
-    return None
+from levelwind.operators.expressions.sparktypes import dtype_of
+from levelwind.operators.rows import ORDER, RowType
 
 
 def empty_frame(rows: RowType, *, ordered: bool = False) -> pl.DataFrame:

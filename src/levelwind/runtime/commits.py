@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -197,8 +196,3 @@ def steps_of(directory: str) -> list[int]:
     if not folder.is_dir():
         return []
     return sorted(int(path.stem) for path in folder.glob("[0-9]*.json"))
-
-
-def as_json(commit: Commit) -> Any:
-    """A commit as plain data."""
-    return msgspec.to_builtins(commit)

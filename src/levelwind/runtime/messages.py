@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import msgspec
 import polars as pl
 
-from levelwind.runtime.frames import decode, encode
+from levelwind.runtime.frames import encode
 
 HEADER_BYTES = 4
 
@@ -126,13 +123,3 @@ def unpack(message: bytes) -> tuple[Header, memoryview]:
 def pack_rows(part: int, rank: tuple[int, int], frame: pl.DataFrame) -> bytes:
     """Rows as a message."""
     return pack(Rows(part, rank), encode(frame))
-
-
-def unpack_rows(body: memoryview) -> pl.DataFrame:
-    """The rows in a message's body."""
-    return decode(body)
-
-
-def jsonable(report: NodeReport) -> Mapping[str, Any]:
-    """A report for people to read."""
-    return msgspec.to_builtins(report)

@@ -76,8 +76,10 @@ def merge_windows(
     order = np.arange(len(panes)) if _is_sorted(panes) else np.argsort(panes, kind="stable")
     place, bounds = _laid_out(groups, order, len(representatives))
     sorted_panes = panes[place]
-    total = _count(sorted_panes, bounds, windows.size, windows.slide, first, last)
-    group, window, low, high = _ranges(sorted_panes, bounds, windows.size, windows.slide, first, last, total)
+    span = (windows.size, windows.slide, first, last)
+    found = np.empty((4, _ranges(sorted_panes, bounds, *span, np.empty((4, 0), np.int64))), np.int64)
+    _ranges(sorted_panes, bounds, *span, found)
+    group, window, low, high = found
     merger = _Merger(segments, place, low, high)
     return pl.DataFrame(
         [
@@ -170,35 +172,12 @@ def _laid_out(groups: Array, order: Array, count: int) -> tuple[Array, Array]:
 
 
 @compiled
-def _count(panes: Array, bounds: Array, size: int, slide: int, first: int, last: int) -> int:
-    """How many windows hold an entry of a group, over all groups."""
-    total = 0
-    for group in range(len(bounds) - 1):
-        low, end = bounds[group], bounds[group + 1]
-        window = first
-        while window <= last:
-            while low < end and panes[low] < window * slide:
-                low += 1
-            if low == end:
-                break
-            earliest = (panes[low] - size) // slide + 1
-            if earliest > window:
-                window = earliest
-                continue
-            total += 1
-            window += 1
-    return total
+def _ranges(panes: Array, bounds: Array, size: int, slide: int, first: int, last: int, out: Array) -> int:
+    """Group, window and range of entries of every window that holds an entry of a group; returns how many.
 
-
-@compiled
-def _ranges(
-    panes: Array, bounds: Array, size: int, slide: int, first: int, last: int, total: int
-) -> tuple[Array, Array, Array, Array]:
-    """Group, window and range of entries of everything that `_count` counts."""
-    groups = np.empty(total, np.int64)
-    windows = np.empty(total, np.int64)
-    lows = np.empty(total, np.int64)
-    highs = np.empty(total, np.int64)
+    Called twice: with no room in ``out`` it only counts.
+    """
+    room = out.shape[1]
     found = 0
     for group in range(len(bounds) - 1):
         low, end = bounds[group], bounds[group + 1]
@@ -213,13 +192,14 @@ def _ranges(
             if earliest > window:
                 window = earliest
                 continue
-            high = max(high, low)
-            while high < end and panes[high] < window * slide + size:
-                high += 1
-            groups[found], windows[found], lows[found], highs[found] = group, window, low, high
+            if room:
+                high = max(high, low)
+                while high < end and panes[high] < window * slide + size:
+                    high += 1
+                out[0, found], out[1, found], out[2, found], out[3, found] = group, window, low, high
             found += 1
             window += 1
-    return groups, windows, lows, highs
+    return found
 
 
 class _Merger:

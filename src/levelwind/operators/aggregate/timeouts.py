@@ -26,13 +26,13 @@ from levelwind.operators.aggregate.windows import Windows
 from levelwind.operators.aggregate_calls import first_reason, split_compute
 from levelwind.operators.aggregate_rows import aggregate_rows
 from levelwind.operators.equality import as_key, from_key
+from levelwind.operators.expressions.sparktypes import dtype_of
 from levelwind.operators.protocol import Stepped
 from levelwind.operators.row_window_layout import Layout
 from levelwind.operators.row_windows import CHUNK, SLACK
 from levelwind.operators.rows import BEGINNING, END, ORDER, TIME, Arrived, Rejected, RowType, split_rejected
 from levelwind.operators.state import EMPTY, State, Table
 from levelwind.operators.timespans import Numbers, microseconds
-from levelwind.operators.types import dtype_of
 
 TIMED_OUT = "late: its window was closed by the timeout"
 PENDING, OPEN, WINDOWS = "pending", "open", "windows"
