@@ -1,0 +1,75 @@
+"""What a manager is told. Times are seconds on the clock of whoever drives it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from levelwind.loads.arrays import Floats
+from levelwind.model import Network, Node
+from levelwind.model.frozen import frozen_mapping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatisticsReported:
+    """A period is over. ``series`` has a row of load samples per operator, in the order of ``operators``.
+
+    Loads are CPU seconds per second as the offered rates ask for them, oldest first.
+    """
+
+    at_s: float
+    operators: tuple[str, ...]
+    series: Floats
+    state_bytes: Mapping[str, int] = field(default_factory=frozen_mapping)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeJoined:
+    """A node can be used from now on."""
+
+    at_s: float
+    node: Node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLost:
+    """A node does not answer; what stood on it stands nowhere."""
+
+    at_s: float
+    node: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryAdded:
+    """Operators came: ``network`` is the whole of what is to run from now on."""
+
+    at_s: float
+    network: Network
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryRemoved:
+    """Operators went: ``network`` is what is left."""
+
+    at_s: float
+    network: Network
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveDone:
+    """An operator runs on its new node."""
+
+    at_s: float
+    operator: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveFailed:
+    """An operator stayed where it was."""
+
+    at_s: float
+    operator: str
+    reason: str
+
+
+Event = StatisticsReported | NodeJoined | NodeLost | QueryAdded | QueryRemoved | MoveDone | MoveFailed
