@@ -39,8 +39,9 @@ def demo(seconds: Seconds = 25, out: OutDirectory = None, format: FormatOption =
     """Run 160 windowed aggregates on bursty traffic, placed in two ways, on embedded Spark.
 
     The packets are made up by a seeded generator with self-similar bursts: no trace of real packets comes
-    with the product, since none was found whose terms allow it. Both placements get the same packets and the
-    same nodes, whose share of a core is fitted to this machine.
+    with the product, since none was found whose terms allow it. They are replayed at 60 times their own
+    speed. Both placements get the same packets and the same nodes, whose share of a core is fitted to this
+    machine.
 
     Example:
       levelwind demo
@@ -51,7 +52,7 @@ def demo(seconds: Seconds = 25, out: OutDirectory = None, format: FormatOption =
 
     nodes = max(2, min(MOST_NODES, len(os.sched_getaffinity(0))))
     _say("traffic monitoring: 16 aggregates on each of 10 sub-streams = 160 operators, one Spark query")
-    _say("packets from a seeded generator with self-similar bursts; the same for both placements")
+    _say("packets from a seeded generator with self-similar bursts, replayed at 60 times their own speed")
     with ExitStack() as stack:
         watcher: list[Watcher] = []
 
@@ -100,7 +101,7 @@ def _text(found: Sequence[Outcome], nodes: int) -> RenderableType:
         "feasible set, of the ideal": [number(o.feasible_ratio) for o in found],
         "largest node load, by the model": [f"{o.expected_load:.0%}" for o in found],
         "largest node load, measured": [f"{o.largest_load:.0%}" for o in found],
-        "batches with a node overloaded": [f"{o.overloaded_steps} of {o.steps}" for o in found],
+        "seconds with a node overloaded": [f"{o.overloaded_seconds} of {o.seconds}" for o in found],
         "batch time p50": [f"{o.batch_p50_s:.2f} s" for o in found],
         "batch time p99": [f"{o.batch_p99_s:.2f} s" for o in found],
         "largest lag": [f"{o.largest_lag_s:.2f} s" for o in found],
