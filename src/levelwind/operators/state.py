@@ -16,8 +16,8 @@ import polars as pl
 from levelwind.model.frozen import frozen_mapping
 
 Load = Callable[[], pl.DataFrame]
-# So many segments of about one size are merged into one that is so many times as large: a table that took
-# n appends has at most FAN · log(n) segments, and each of its bytes was written 1 + log(n) times (base FAN).
+# So many segments of about one size, or up to twice as many, are merged into one: a table that took n appends
+# has at most 2 FAN · log(n) segments, and each of its bytes was written 1 + log(n) times (base FAN).
 FAN = 12
 # Bytes below which sizes do not matter.
 SMALL = 1024
@@ -115,38 +115,39 @@ class Table:
             return self
         return Table(self.clock, tuple(s for s in self.segments if s.high >= below), below)
 
+    def frames(self) -> list[pl.DataFrame]:
+        """The rows of each segment, oldest segment first."""
+        return [
+            segment.frame
+            if segment.low >= self.horizon
+            else segment.frame.filter(pl.col(self.clock).to_physical() >= self.horizon)
+            for segment in self.segments
+        ]
+
     def read(self) -> pl.DataFrame | None:
         """All rows as one frame, None if there are none; columns by name, missing ones null."""
-        frames = [segment.frame for segment in self.segments]
-        if not frames:
-            return None
-        whole = frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal")
-        if any(segment.low < self.horizon for segment in self.segments):
-            whole = whole.filter(pl.col(self.clock).to_physical() >= self.horizon)
-        return whole
+        return one_frame(self.frames()) if self.segments else None
 
-    def compact(self, merge: Callable[[pl.DataFrame], pl.DataFrame] | None = None) -> Table:
+    def compact(self, merge: Callable[[list[pl.DataFrame]], pl.DataFrame] | None = None) -> Table:
         """With fewer segments, if there are many of about one size.
 
         Parameters
         ----------
         merge
-            Makes one frame of all rows smaller, such as one row per key; None keeps the rows as they are.
+            Makes one frame of several, such as one row per key; None keeps the rows as they are.
         """
         kept, merged = self.worth_merging()
         if not merged:
             return self
-        whole = Table(self.clock, merged, self.horizon).read()
-        table = Table(self.clock, kept, self.horizon)
-        if whole is None or whole.is_empty():
-            return table
-        return table.append(whole if merge is None else merge(whole))
+        frames = Table(self.clock, merged, self.horizon).frames()
+        return Table(self.clock, kept, self.horizon).append((merge or one_frame)(frames))
 
     def worth_merging(self) -> tuple[tuple[Segment, ...], tuple[Segment, ...]]:
         """The older segments that stay, and the newest ones that are to become one (none or at least FAN).
 
         What the newest become may be the last that a run of larger ones before them had lacked: then all
-        of these become one at once.
+        of these become one at once. How many above FAN it takes is a number of each run's own: tables that
+        began in the same batch would else all be merged in the same batch, and that batch be the slowest.
         """
         run, alike, largest, total = 0, 0, 0, 0
         for count, segment in enumerate(reversed(self.segments), start=1):
@@ -157,9 +158,14 @@ class Table:
             alike += 1
             largest = max(largest, segment.bytes)
             total += segment.bytes
-            if alike >= FAN:
+            if alike >= FAN + segment.rows // FAN % FAN:
                 run = count
         return self.segments[: len(self.segments) - run], self.segments[len(self.segments) - run :]
+
+
+def one_frame(frames: list[pl.DataFrame]) -> pl.DataFrame:
+    """All rows; columns by name, missing ones null."""
+    return frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal")
 
 
 def _alike(older: int, newer: int) -> bool:

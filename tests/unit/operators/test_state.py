@@ -6,9 +6,10 @@ import polars as pl
 import pytest
 
 from levelwind.operators.rows import TIME
-from levelwind.operators.state import EMPTY, FAN, SMALL, Segment, State, Table
+from levelwind.operators.state import EMPTY, FAN, Segment, State, Table
 
-ROWS = SMALL // 8  # of two columns of 8 bytes: twice the size below which sizes do not matter
+# A multiple of FAN squared: such a run is merged as soon as there are FAN of them.
+ROWS = FAN * FAN
 
 
 def frame(*clock, **columns):
@@ -121,7 +122,7 @@ class TestCompact:
 
     def test_a_merge_makes_rows_fewer(self):
         merged = table(*(frame(1, x=[i]) for i in range(FAN))).compact(
-            lambda whole: whole.group_by("t").agg(pl.col("x").sum())
+            lambda frames: pl.concat(frames).group_by("t").agg(pl.col("x").sum())
         )
         assert merged.read().rows() == [(1, sum(range(FAN)))]
 
@@ -139,6 +140,17 @@ class TestCompact:
         assert found.compact() is found
         assert len(found.append(sized(1)).compact().segments) == 1
 
+    def test_tables_that_began_together_are_not_all_merged_in_one_batch(self):
+        merged_after = set()
+        for more in range(FAN):
+            found = Table("t")
+            while not any(segment.rows > ROWS + more * FAN for segment in found.segments):
+                found = found.append(pl.DataFrame({"t": [1] * (ROWS + more * FAN)})).compact()
+                last = len(found.segments)
+            merged_after.add(found.rows // (ROWS + more * FAN))
+            assert last == 1
+        assert merged_after == set(range(FAN, 2 * FAN))
+
     @pytest.mark.parametrize("appends", [500])
     def test_bytes_are_written_a_logarithmic_number_of_times_and_segments_are_few(self, appends):
         found, written, most = Table("t"), 0, 0
@@ -152,7 +164,7 @@ class TestCompact:
         appended = appends * sized(0).estimated_size()
         assert found.bytes == appended
         assert written / appended <= 1 + levels + 0.1
-        assert most <= FAN * math.ceil(levels)
+        assert most <= 2 * FAN * math.ceil(levels)
         assert found.read()["t"].unique(maintain_order=True).to_list() == list(range(appends))
 
 

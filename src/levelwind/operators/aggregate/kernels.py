@@ -18,7 +18,7 @@ from levelwind.operators.aggregate_rows import as_decimal
 from levelwind.operators.equality import one_form
 from levelwind.operators.protocol import Kernel, Stepped
 from levelwind.operators.rows import BEGINNING, END, ORDER, TIME, Arrived, Rejected, RowType, split_rejected
-from levelwind.operators.state import Segment, State, Table
+from levelwind.operators.state import Segment, State, Table, one_frame
 
 PANES = "panes"
 # The instant up to which windows have been put out.
@@ -346,16 +346,28 @@ def _compacted(member: TimeWindows, table: Table, memo: dict[object, pl.DataFram
     key = ("compact", tuple(map(id, table.segments)), table.horizon)
     found = memo.get(key)
     if found is None:
-        found = memo[key] = table.compact(lambda whole: merge_panes(whole, member.by))
+        found = memo[key] = table.compact(lambda frames: merge_panes(frames, member.by))
     assert isinstance(found, Table)
     return found
 
 
-def merge_panes(entries: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """One entry per pane and group."""
-    kept = [name for name in entries.columns if "|" in name and name not in by]
-    codes = [pl.col(name).first() for name in (CODE, CHECK) if by]
-    return entries.group_by([PANE, *by]).agg(*codes, *merges(kept)).sort(PANE)
+def merge_panes(frames: list[pl.DataFrame], by: Sequence[str]) -> pl.DataFrame:
+    """One entry per pane and group, in order of panes.
+
+    Batches follow each other in time, so that most panes are in one frame alone: only those that are in
+    several are grouped again. O(entries), and a sort if the frames do not follow each other.
+    """
+    panes = [frame.get_column(PANE).unique().to_numpy() for frame in frames]
+    found, counts = np.unique(np.concatenate(panes), return_counts=True)
+    whole = one_frame(frames)
+    shared = pl.Series(found[counts > 1])
+    if len(shared):
+        is_shared = whole.get_column(PANE).is_in(shared.implode())
+        kept = [name for name in whole.columns if "|" in name and name not in by]
+        codes = [pl.col(name).first() for name in (CODE, CHECK) if by]
+        again = whole.filter(is_shared).group_by([PANE, *by]).agg(*codes, *merges(kept))
+        whole = pl.concat([whole.filter(~is_shared), again.select(whole.columns)])
+    return whole if whole.get_column(PANE).is_sorted() else whole.sort(PANE)
 
 
 def kept_columns(segments: Sequence[Segment], by: Sequence[str]) -> list[str]:
