@@ -25,6 +25,7 @@ BENCHMARKS = {
     "deep": "one more hop between nodes, against a batch without hops",
     "throughput": "rows per second through a split aggregate, against the same plain query",
     "state": "bytes that a checkpoint writes, against the bytes of what has changed",
+    "steady": "memory and checkpoint of a run that goes on at one rate, last third against second",
     "moves": "a batch with moves, against those around it; time and bytes per operator and window",
     "feasible": "the feasible set measured on a capped cluster, against the model's",
 }

@@ -26,6 +26,7 @@ from levelwind.spark.decoding import KAFKA, check_kafka_source, read_stream
 from levelwind.spark.executor import SparkExecutor
 from levelwind.spark.intake import Intake, select_schema
 from levelwind.spark.kafka import KafkaSink, check_connector, check_kafka_sink, kafka_sink
+from levelwind.spark.localfiles import checkpoint_address
 from levelwind.spark.session import start_session
 from levelwind.spark.sinks import ConsoleSink, SparkSink
 from levelwind.spark.sources.bundle import BUNDLE, Bundled, BundleSource, bundle_options
@@ -147,7 +148,7 @@ class SparkRun:
         intake, whole = self._united()
         assert self.executor is not None
         self.executor.read_with(intake)
-        checkpoint = str(self.options.checkpoint / SPARK_CHECKPOINT)
+        checkpoint = checkpoint_address(self.session, self.options.checkpoint / SPARK_CHECKPOINT)
         writer = whole.writeStream.foreachBatch(self._batch).option("checkpointLocation", checkpoint)
         writer = writer.queryName(self.network.name.replace(" ", "_"))
         if self.options.until_idle:
