@@ -3,7 +3,8 @@
 Rate points are drawn evenly from the ideal set. Every point is run for some seconds of stream on a loopback
 cluster whose workers are capped, with `model` operators that burn their stated cost and ``hops: next``, so
 that a batch takes as long as its fullest node. A point is feasible if the fullest node is done with its rows
-in no more time than they took to arrive. The model says the same of these points from loads and capacities.
+in no more time than they took to arrive, and that which a batch of next to no rows takes: longer batches would
+pay it less often. The model says the same of these points from loads and capacities.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ PLANNERS = ("rod", "llf", "connected")
 STREAMS, WORKERS = 3, 4
 CAP = 0.3
 # Seconds of stream per batch: long against what a task costs besides its operators.
-STRETCH_S = 2.5
+STRETCH_S = 3.0
 # Operators read streams or operators that do: after two batches at a point nothing older is under way.
 BATCHES = 2
 POINTS, FULL_POINTS = 15, 60
-WARM_UP = 3
+# Batches of one row of each stream; the first ones start workers, the others tell what a batch costs at least.
+WARM_UP, COLD = 7, 3
 LIMIT = 0.07
 
 
@@ -110,6 +112,7 @@ def engine_side(folder: str, seed: int, count: int) -> dict[str, Any]:
     for stream in range(STREAMS):
         write_files(data / f"I{stream}", (_rows(batch, n) for batch, n in enumerate(counts[:, stream])))
     found: dict[str, Any] = {}
+    capped = True
     with LoopbackCluster(workers=WORKERS) as cluster:
         nodes = Cluster(
             nodes=tuple(Node(name=f"n{k + 1}", cpu=CAP, host=host) for k, host in enumerate(cluster.hosts))
@@ -135,15 +138,17 @@ def engine_side(folder: str, seed: int, count: int) -> dict[str, Any]:
                 until_idle=True,
                 on_step=note,
             )
+            capped = capped and cluster.capped
             cluster.cap(None)
+            empty_s = min(slowest[COLD:WARM_UP])
             last = slowest[WARM_UP + BATCHES - 1 : WARM_UP + BATCHES * count : BATCHES]
             home = [here[k] == host for here in hosts for k, host in enumerate(cluster.hosts)]
             found[planner] = {
-                "measured": [seconds / STRETCH_S for seconds in last],
+                "measured": [(seconds - empty_s) / STRETCH_S for seconds in last],
+                "empty_s": empty_s,
                 "model": model_says(names, loads, dict(made.placement), nodes, rates).tolist(),
                 "at_home": sum(home) / len(home),
             }
-        capped = cluster.capped
     return {"plans": found, "capped": capped}
 
 
@@ -183,6 +188,8 @@ def run(settings: Settings) -> Result:
             ),
             f"ranking {'equal' if ranked[0] == ranked[1] else 'differs'}: {' > '.join(ranked[0])}",
             f"workers {'capped at' if found['capped'] else 'could not be capped at'} {CAP} core each",
+            "an empty batch took "
+            + ", ".join(f"{told['empty_s']:.3f} s ({name})" for name, told in plans.items()),
             f"tasks on their own host: {min(told['at_home'] for told in plans.values()):.1%} at least",
         ),
         details={"plans": plans},

@@ -44,13 +44,16 @@ def start_session(
 
     A session that is already running in this process is not used: its settings are another's.
     """
-    if master.startswith("local"):
-        # Workers on this machine must be this very Python, whatever else is first on the path.
-        os.environ["PYSPARK_PYTHON"] = sys.executable
+    wanted = {**CONFIGURATION, **(settings or {})}
+    # Workers on this machine must be this very Python, whatever else is first on the path. Spark heeds the
+    # setting only where it starts the driver itself.
+    python = wanted.get("spark.pyspark.python", sys.executable if master.startswith("local") else None)
+    if python is not None:
+        os.environ["PYSPARK_PYTHON"] = python
     for name in ONE_THREAD:
         os.environ.setdefault(name, "1")
     builder = SparkSession.builder.master(master)
-    for key, value in {**CONFIGURATION, **(settings or {})}.items():
+    for key, value in wanted.items():
         builder = builder.config(key, value)
     with _stderr_to(log):
         session: SparkSession = builder.getOrCreate()
