@@ -3,8 +3,8 @@
 Rate points are drawn evenly from the ideal set. Every point is run for some seconds of stream on a loopback
 cluster whose workers are capped, with `model` operators that burn their stated cost and ``hops: next``, so
 that a batch takes as long as its fullest node. A point is feasible if the fullest node is done with its rows
-in no more time than they took to arrive, and that which a batch of next to no rows takes: longer batches would
-pay it less often. The model says the same of these points from loads and capacities.
+in no more time than they took to arrive and a batch of next to no rows takes: longer batches would pay that
+less often. The model says the same of these points from loads and capacities.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ STRETCH_S = 3.0
 # Operators read streams or operators that do: after two batches at a point nothing older is under way.
 BATCHES = 2
 POINTS, FULL_POINTS = 15, 60
-# Batches of one row of each stream; the first ones start workers, the others tell what a batch costs at least.
+# Batches of one row of each stream; the first start workers, the others tell what a batch costs at least.
 WARM_UP, COLD = 7, 3
 LIMIT = 0.07
 

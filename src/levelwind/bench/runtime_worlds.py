@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from levelwind.frontend import parse_network
-from levelwind.model import Network
+from levelwind.model import Cluster, Network
 from levelwind.runtime.coordinator import Step
 from levelwind.runtime.rundir import Command
 from levelwind.spark.api import ScriptedMove, prepare
@@ -64,7 +64,7 @@ def watch(
     network: Network,
     *,
     folder: Path,
-    nodes: int = CORES,
+    nodes: int | Cluster = CORES,
     placement: Mapping[str, str] | None = None,
     moves: Sequence[ScriptedMove] = (),
     batches: int | None = None,
