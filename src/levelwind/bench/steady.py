@@ -3,7 +3,7 @@
 The 160 aggregates of `many_queries` on 20,000 made-up rows a second, a batch each second, for three minutes
 (``--full``: fifteen). Every five seconds the memory of the driver (Python and Java) and of its workers is
 taken, each page by the share of the processes that have it, and the size of the checkpoint. The first third
-is warm-up, in which the windows of a minute fill up. The last third is compared with the second.
+is warm-up, in which the windows of a minute fill up. The last third stands against the second.
 """
 
 from __future__ import annotations

@@ -230,7 +230,7 @@ def test_moves_opens_the_windows_it_says_and_hops_nowhere(name, tmp_path):
 
 
 def test_moves_go_there_and_back():
-    world = moves.World(sizes=(0, 0), acts=((1, (0,)), (2, (0, 1))))
+    world = moves.World(sizes=(0, 0), acts=((1, (0,)), (2, (0, 1))), back=True)
     assert world.schedule(1) == [
         (WARM_UP, 0, "n2"),
         (WARM_UP + moves.GAP, 0, "n1"),
@@ -238,6 +238,13 @@ def test_moves_go_there_and_back():
         (WARM_UP + 3 * moves.GAP, 1, "n1"),
     ]
     assert len(world.schedule(3)) == 12
+
+
+@pytest.mark.parametrize("name", ["size", "together"])
+def test_no_aggregate_moves_twice(name):
+    world = moves.WORLDS[name]
+    moved = [each for _, number, _ in world.schedule(3) for each in world.acts[number][1]]
+    assert sorted(moved) == list(range(len(world.sizes)))
 
 
 def test_lines_of_moves_go_through_medians_and_through_what_was_read():
