@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from math import floor
 from time import perf_counter
 from typing import Protocol
 
@@ -124,7 +125,11 @@ class Run:
         self._progress = progress
         self._window = Window(scenario.samples)
         self._arrived = self.simulator.arrived
-        self._sampled = 0  # samples taken since time 0
+        self._sampled = 0
+        # Samples are counted so that one begins when recording does; what comes before the first is left out.
+        self._first_s = scenario.warmup_s - scenario.sample_s * floor(
+            scenario.warmup_s / scenario.sample_s + _SAME_S
+        )
         self._kernel_s = 0.0
         self._moves: list[Moved] = []
         self._alarms: list[str] = []
@@ -136,8 +141,9 @@ class Run:
     def outcome(self) -> Outcome:
         """Warm up, plan, record."""
         scenario, simulator = self.scenario, self.simulator
-        simulator.advance(0.0)  # so that compiling is not counted as running
         simulator.record(np.inf)
+        simulator.advance(max(0.0, self._first_s))  # also so that compiling is not counted as running
+        self._arrived = simulator.arrived
         self._go_on(scenario.warmup_s)
         decided_on = self._apply_plan()
         simulator.record(scenario.warmup_s)
@@ -186,7 +192,7 @@ class Run:
         """Advance, and take every sample that ends on the way."""
         scenario, simulator = self.scenario, self.simulator
         while True:
-            sample_end = (self._sampled + 1) * scenario.sample_s
+            sample_end = self._first_s + (self._sampled + 1) * scenario.sample_s
             target = min(until_s, sample_end)
             if target > simulator.now_s:
                 began = perf_counter()

@@ -70,7 +70,7 @@ class Outcome:
     @property
     def moved_load(self) -> float:
         """Sum of the mean loads of all operators that moved, each time they did."""
-        return sum(move.load for move in self.moves)
+        return sum((move.load for move in self.moves), 0.0)
 
     @property
     def events_per_second(self) -> float:
