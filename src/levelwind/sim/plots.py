@@ -12,6 +12,7 @@ from levelwind.sim.outcome import Outcome
 # Okabe and Ito's palette, told apart by colour-blind readers too.
 _BLUE, _ORANGE, _GREY, _BLACK = "#0072B2", "#D55E00", "#7F7F7F", "#222222"
 _MOST_LINES = 60  # above so many nodes, lines are a grey mass: the band alone says more
+_WIDE = 20.0  # latencies that differ by more are drawn on a logarithmic axis
 _RC = {
     "font.size": 9,
     "font.family": "DejaVu Sans",
@@ -36,14 +37,16 @@ def draw(outcome: Outcome, path: Path, *, title: str = "") -> None:
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(_RC):
-        drawing = Figure(figsize=(7.2, 6.4), layout="constrained")
+        ratios = (3.0, 2.0, 1.4) if outcome.moves else (3.0, 2.0)
+        drawing = Figure(figsize=(7.2, 1.0 + 0.85 * sum(ratios)), layout="constrained")
         FigureCanvasAgg(drawing)
-        loads, latency, moves = drawing.subplots(3, 1, sharex=True, height_ratios=(3, 2, 1.4))
-        _draw_loads(loads, outcome)
-        _draw_latency(latency, outcome)
-        _draw_moves(moves, outcome)
-        moves.set_xlabel("seconds since recording began")
-        moves.set_xlim(0.0, float(outcome.timeline.at_s[-1]))
+        panels = drawing.subplots(len(ratios), 1, sharex=True, height_ratios=ratios)
+        _draw_loads(panels[0], outcome)
+        _draw_latency(panels[1], outcome)
+        if outcome.moves:
+            _draw_moves(panels[2], outcome)
+        panels[-1].set_xlabel("seconds since recording began")
+        panels[-1].set_xlim(0.0, float(outcome.timeline.at_s[-1]))
         if title:
             drawing.suptitle(title, x=0.01, ha="left", fontsize=10.5)
         drawing.savefig(path, dpi=160, metadata={"Software": None}, format="png")
@@ -66,10 +69,11 @@ def _draw_latency(axes: Any, outcome: Outcome) -> None:
     at, latency_ms = outcome.timeline.at_s, 1000.0 * outcome.timeline.latency_s
     axes.plot(at, latency_ms, color=_BLUE, linewidth=1.4)
     known = latency_ms[np.isfinite(latency_ms)]
-    if len(known) and known.min() > 0:
+    if len(known) and 0 < known.min() < known.max() / _WIDE:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.yaxis.set_minor_formatter(lambda *_: "")
+    else:
+        axes.set_ylim(bottom=0.0)
     if outcome.latency_mean_s is not None:
         axes.axhline(1000.0 * outcome.latency_mean_s, color=_GREY, linewidth=0.9, linestyle=":")
     axes.set_title("latency of the results, ms (mean of each sample; dotted: of all)")
@@ -77,10 +81,7 @@ def _draw_latency(axes: Any, outcome: Outcome) -> None:
 
 def _draw_moves(axes: Any, outcome: Outcome) -> None:
     axes.set_title(f"load moved so far, in nodes' worth of CPU ({len(outcome.moves)} moves)")
-    axes.set_ylim(bottom=0.0)
-    if not outcome.moves:
-        axes.set_yticks([0.0])
-        return
     at = np.array([0.0, *(move.at_s for move in outcome.moves), outcome.timeline.at_s[-1]])
     moved = np.cumsum([0.0, *(move.load for move in outcome.moves), 0.0])
     axes.step(at, moved, where="post", color=_ORANGE, linewidth=1.4)
+    axes.set_ylim(bottom=0.0)

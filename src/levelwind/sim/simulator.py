@@ -97,8 +97,11 @@ class Simulator:
             self._enlarge(status)
 
     def record(self, from_s: float) -> None:
-        """Count results that come at or after this time, and none before it."""
+        """Count results that come at or after this time, and none before it; forget those counted so far."""
         self._total["record_from_s"] = from_s
+        self._total["results"] = 0
+        self._total["latency_sum_s"] = self._total["work_sum_s"] = 0.0
+        self._tables.histogram[:] = 0
 
     # ---- what the caller does to it
 

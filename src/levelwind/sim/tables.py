@@ -75,7 +75,8 @@ FLOW = _record("ratio bytes transfer_s credit", "rows", "inlet_start inlet_end e
 INLET = _record("cost_s", "", "flow operator side emits")
 SIDE = _record("window_s", "head count")
 SEGMENT = _record("until_s rate", "")
-TRACE = _record("at_s latency_s", "", "kind what node")
+# `spare` fills what alignment would leave undefined: equal traces are equal byte by byte.
+TRACE = _record("at_s latency_s", "", "kind what node spare")
 TOTALS = _record(
     "now_s latency_sum_s work_sum_s shared_free_s shared_bandwidth record_from_s",
     "heap sequence free free_count events results traced window_fullest hash dropped widest",
