@@ -20,7 +20,7 @@ from levelwind.frontend.declared import (
     Text,
 )
 from levelwind.frontend.document import KeyPath
-from levelwind.frontend.report import BAD, Report
+from levelwind.frontend.report import BAD, Report, Said
 from levelwind.sim.workloads import PHASES
 
 MOST_NODES = 100_000
@@ -43,7 +43,9 @@ class Range:
         if low is BAD or high is BAD:
             return BAD
         if low > high:
-            return report.refuse(path, "the least must not be above the largest", f"{value[0]}, {value[1]}")
+            return report.refuse(
+                path, "the least must not be above the largest", Said(f"{value[0]}, {value[1]}")
+            )
         return (low, high)
 
     def schema(self) -> JsonSchema:
