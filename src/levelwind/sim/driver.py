@@ -120,6 +120,7 @@ class Run:
             choices=scenario.choices,
             trace=trace,
         )
+        self._number = {name: j for j, name in enumerate(self.problem.physical.names)}
         self._factory = manager
         self._plan_seed = int(plan_rng.integers(2**63))
         self._progress = progress
@@ -147,7 +148,7 @@ class Run:
         self._go_on(scenario.warmup_s)
         decided_on = self._apply_plan()
         simulator.record(scenario.warmup_s)
-        self._recording = Recording(simulator, self.ideal, self._cpu())
+        self._recording = Recording(simulator, self.ideal, self._cpu(), self._lost)
         self._manager = self._make_manager()
         self._record()
         simulator.flush_trace()
@@ -300,22 +301,20 @@ class Run:
             return None  # the network of a simulation is what it is: nothing is dropped
         target = instruction.target if isinstance(instruction, Move) else instruction.node
         simulator, now = self.simulator, self.simulator.now_s
-        names, nodes = self.problem.physical.names, simulator.node_names
-        reason = None
-        if instruction.operator not in names:
+        operator, nodes = self._number.get(instruction.operator), simulator.node_names
+        if operator is None:
             reason = "there is no such operator"
         elif target not in nodes or nodes.index(target) in self._lost:
             reason = f"{target} is not there"
         else:
-            operator = names.index(instruction.operator)
-            at = int(simulator.assignment[operator])
+            at, node = int(simulator.assignment[operator]), nodes.index(target)
             if at >= 0 and simulator.away[operator]:
                 reason = "it is on its way already"
-            elif at != nodes.index(target):
-                self._move(operator, nodes.index(target), instruction.reason)
-                return None
-            else:
+            elif at == node:
                 reason = "it stands there already"
+            else:
+                self._move(operator, node, instruction.reason)
+                return None
         return MoveFailed(at_s=now, operator=instruction.operator, reason=reason)
 
     def _move(self, operator: int, node: int, reason: str) -> None:

@@ -26,9 +26,9 @@ class Moved:
 class Timeline:
     """The recorded time, sample by sample: ends of the samples in seconds since recording began.
 
-    ``load`` is what the offered rates ask of each node relative to its CPU (nodes × samples), ``busy`` the
-    share of time that it worked, ``latency_s`` the mean of the results in the sample (NaN without any),
-    ``queued`` all tuples in the system at its end.
+    ``load`` is what the offered rates ask of each node relative to its CPU (nodes × samples; NaN while a node
+    is not there), ``busy`` the share of time that it worked, ``latency_s`` the mean of the results in the
+    sample (NaN without any), ``queued`` all tuples in the system at its end.
     """
 
     at_s: Floats
@@ -45,7 +45,8 @@ class Outcome:
     The load measures (``load_std`` … ``load_spread``) are those of the last placement on the statistics
     window that it was decided on: at the end of the warm-up, or, with a policy, at the end of the run. The
     ``held_out`` ones are of the load as it then came: every sample under the placement that was in force
-    when the sample began, decided on earlier samples only. ``tuples`` counts results.
+    when the sample began, decided on earlier samples only. Both leave out nodes that are gone at the end, the
+    held-out ones also those that joined on the way. ``tuples`` counts results.
     """
 
     latency_ratio: float | None

@@ -56,9 +56,9 @@ def _draw_loads(axes: Any, outcome: Outcome) -> None:
     at, load = outcome.timeline.at_s, outcome.timeline.load
     if len(load) <= _MOST_LINES:
         axes.plot(at, load.T, color=_BLUE, linewidth=0.6, alpha=0.35)
-    low, high = load.min(axis=0), load.max(axis=0)
+    low, high = np.nanmin(load, axis=0), np.nanmax(load, axis=0)
     axes.fill_between(at, low, high, color=_BLUE, alpha=0.12, linewidth=0)
-    axes.plot(at, load.mean(axis=0), color=_BLACK, linewidth=1.4, label="mean of the nodes")
+    axes.plot(at, np.nanmean(load, axis=0), color=_BLACK, linewidth=1.4, label="mean of the nodes")
     axes.axhline(1.0, color=_ORANGE, linewidth=1.0, linestyle="--", label="a node is full")
     axes.set_ylim(0.0, max(1.15, 1.05 * float(high.max())))
     axes.set_title("load that the rows offered ask of each node, relative to its CPU")

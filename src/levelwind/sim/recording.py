@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 import numpy as np
+from numpy.typing import NDArray
 
 from levelwind.model.frozen import frozen_mapping
 from levelwind.sim.outcome import Moved, Outcome, Timeline
@@ -14,12 +17,12 @@ from levelwind.sim.tables import Floats
 class Recording:
     """Samples of the recorded time.
 
-    ``cpu`` holds the capacity of every node that is there at any time; nodes that have not joined yet, or are
-    gone, have load 0.
+    ``cpu`` holds the capacity of every node that is there at any time, ``lost`` the nodes that are gone: the
+    caller keeps it up to date. A node that has not joined yet, or is gone, has no load, which is not load 0.
     """
 
-    def __init__(self, simulator: Simulator, ideal: IdealLoads, cpu: Floats) -> None:
-        self._simulator, self._ideal, self._cpu = simulator, ideal, cpu
+    def __init__(self, simulator: Simulator, ideal: IdealLoads, cpu: Floats, lost: Set[int]) -> None:
+        self._simulator, self._ideal, self._cpu, self._lost = simulator, ideal, cpu, lost
         self._begin_s = simulator.now_s
         self._assignment = simulator.assignment
         self._busy_s = self._padded(simulator.busy_s)
@@ -35,7 +38,8 @@ class Recording:
         simulator = self._simulator
         self._at.append(simulator.now_s - self._begin_s)
         # Judged under the placement at its beginning, which was decided without it.
-        self._load.append(self._ideal.of_nodes(load, rates, self._assignment, len(self._cpu)))
+        nodes = self._ideal.of_nodes(load, rates, self._assignment, len(self._cpu))
+        self._load.append(np.where(self._there(), nodes, np.nan))
         self._assignment = simulator.assignment
         busy_s, sums = self._padded(simulator.busy_s), simulator.sums
         self._busy.append((busy_s - self._busy_s) / length_s)
@@ -54,16 +58,19 @@ class Recording:
         alarms: tuple[str, ...],
     ) -> Outcome:
         """All figures; ``loads`` and ``rates`` are of the window that the last placement was decided on."""
-        simulator, cpu = self._simulator, self._cpu
-        assignment = simulator.assignment
+        simulator = self._simulator
+        assignment, there = simulator.assignment, self._there()
+        cpu = self._cpu[there]
         window = np.stack(
             [
-                self._ideal.of_nodes(loads[:, k], rates[:, k], assignment, len(cpu))
+                self._ideal.of_nodes(loads[:, k], rates[:, k], assignment, len(self._cpu))[there]
                 for k in range(loads.shape[1])
             ],
             axis=1,
         )
-        lived = np.stack(self._load, axis=1)
+        every = np.stack(self._load, axis=1)
+        stayed = ~np.isnan(every).any(axis=1)
+        lived = every[stayed]
         latencies = simulator.latencies
         names, nodes = self._ideal.problem.physical.names, simulator.node_names
         return Outcome(
@@ -75,7 +82,7 @@ class Recording:
             load_std_bound=load_std_bound(window, cpu),
             load_correlation=load_correlation(window),
             load_spread=load_spread(window, cpu),
-            held_out_load_std=load_std(lived, cpu),
+            held_out_load_std=load_std(lived, self._cpu[stayed]),
             held_out_load_correlation=load_correlation(lived),
             moves=moves,
             tuples=latencies.results,
@@ -88,12 +95,18 @@ class Recording:
             alarms=alarms,
             timeline=Timeline(
                 at_s=np.array(self._at),
-                load=lived / cpu[:, None],
+                load=every / self._cpu[:, None],
                 busy=np.stack(self._busy, axis=1),
                 latency_s=np.array(self._latency),
                 queued=np.array(self._queued, dtype=float),
             ),
         )
+
+    def _there(self) -> NDArray[np.bool_]:
+        """Which nodes are there now."""
+        there = np.arange(len(self._cpu)) < len(self._simulator.node_names)
+        there[list(self._lost)] = False
+        return there
 
     def _padded(self, values: Floats) -> Floats:
         padded = np.zeros(len(self._cpu))

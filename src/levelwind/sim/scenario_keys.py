@@ -190,3 +190,9 @@ SCENARIO = Record(
     },
     one_of=(("network", "generate"), ("cluster", "nodes")),
 )
+
+
+def scenario_schema() -> JsonSchema:
+    """The JSON Schema (draft 2020-12) of the scenario file."""
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": draft, "title": "Levelwind scenario", **SCENARIO.schema()}

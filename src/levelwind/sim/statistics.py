@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from levelwind.loads.arrays import sum_by
+from levelwind.loads.arrays import shared, sum_by
 from levelwind.loads.planes import copies
 from levelwind.loads.problem import Problem, is_carried
 from levelwind.loads.rates import stated_rates, value_of
@@ -69,31 +69,39 @@ class IdealLoads:
 
 
 class Window:
-    """The last samples of rates and loads."""
+    """The last samples of rates and loads. Arrays are worked out once per sample, however often asked for."""
 
     def __init__(self, samples: int) -> None:
         self._rates: deque[Floats] = deque(maxlen=samples)
         self._loads: deque[Floats] = deque(maxlen=samples)
+        self._stacked: tuple[Floats, Floats, Floats] | None = None
 
     def add(self, rates: Floats, load: Floats) -> None:
         """Take a sample in; the oldest goes if there are too many."""
         self._rates.append(rates)
         self._loads.append(load)
+        self._stacked = None
 
     @property
     def rates(self) -> Floats:
         """Sources × samples, oldest first."""
-        return np.stack(self._rates, axis=1)
+        return self._arrays()[0]
 
     @property
     def loads(self) -> Floats:
         """Operators × samples, oldest first."""
-        return np.stack(self._loads, axis=1)
+        return self._arrays()[1]
 
     @property
     def mean_load(self) -> Floats:
         """Mean load of each operator."""
-        return self.loads.mean(axis=1)
+        return self._arrays()[2]
+
+    def _arrays(self) -> tuple[Floats, Floats, Floats]:
+        if self._stacked is None:
+            rates, loads = np.stack(self._rates, axis=1), np.stack(self._loads, axis=1)
+            self._stacked = (shared(rates), shared(loads), shared(loads.mean(axis=1)))
+        return self._stacked
 
 
 def load_std(series: Floats, cpu: Floats) -> float:

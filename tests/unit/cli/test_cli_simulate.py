@@ -93,3 +93,8 @@ def test_the_example_runs(run):
     ended = run("simulate", "examples/bursts.yaml")
     assert ended.code == 0
     assert ended.json["latency_ratio"] < 5
+
+
+def test_editors_get_a_schema(run):
+    assert run("schema", "--scenario").json["title"] == "Levelwind scenario"
+    assert run("schema", "--scenario", "--cluster").problem_keys() == ["--scenario"]

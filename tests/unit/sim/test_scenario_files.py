@@ -12,7 +12,7 @@ import pytest
 from levelwind.errors import InputError, input_error
 from levelwind.sim.scenario import Chains
 from levelwind.sim.scenario_file import load_scenario, parse_scenario
-from levelwind.sim.scenario_keys import SCENARIO
+from levelwind.sim.scenario_keys import scenario_schema
 from levelwind.sim.workloads import OnOff, Periodic, Poisson, Recorded
 
 WHOLE = """
@@ -216,7 +216,7 @@ def test_events_must_be_possible():
 def test_the_schema_for_editors_agrees():
     import yaml
 
-    schema = json.loads(json.dumps(SCENARIO.schema()))
+    schema = json.loads(json.dumps(scenario_schema()))
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     assert validator.is_valid(yaml.safe_load(WHOLE))
