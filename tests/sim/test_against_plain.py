@@ -83,3 +83,15 @@ def test_join_windows_grow_and_forget(within_s):
     both = Both(problem, times, placement)
     both.advance(10.0)
     both.assert_same()
+
+
+def test_many_rows_in_flight():
+    cluster = Cluster(nodes=Cluster.equal(2).nodes, latency_ms=((0.0, 400.0), (300.0, 0.0)))
+    net = network(model("a", "I", cost=1e-4), model("b", "a", cost=1e-4), model("c", "b", cost=1e-4))
+    problem, placement = on(net, cluster, {"a": "n1", "b": "n2", "c": "n1"})
+    times = np.sort(np.random.default_rng(1).uniform(0, 2, size=3000)).tolist()
+    both = Both(problem, {"I": times}, placement)
+    both.advance(1.0)
+    assert both.kernel.in_system > 500
+    both.advance(4.0)
+    both.assert_same()

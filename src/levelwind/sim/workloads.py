@@ -35,9 +35,11 @@ class Periodic:
 class OnOff:
     """Bursts of evenly spaced rows, and silence; both last exponential times (seed 001, section 5.1.2).
 
-    The first ``independent`` share of the streams vary by themselves. The others follow one of them, by turns
-    as its opposite (active when it is idle) and as the same later, by up to the mean of on and off together.
-    The paper says neither how many are independent nor how far the same is shifted.
+    The first ``independent`` share of the streams vary by themselves. Each of them is followed by an opposite
+    (active when it is idle), then by the same, later by up to the mean of on and off together, and so on until
+    all streams are made. The paper says neither how many are independent, nor who follows whom, nor how much
+    later. Were opposites dealt out by chance, whole systems would be overloaded for many seconds, which no
+    placement can help.
     """
 
     on_s: float = 5.0
@@ -119,11 +121,12 @@ def _on_off(workload: OnOff, mean: Floats, horizon_s: float, rng: np.random.Gene
     bases = [_alternation(workload, horizon_s, rng) for _ in range(alone)]
     made = []
     for i, rate in enumerate(mean.tolist()):
-        times, active = bases[i] if i < alone else bases[int(rng.integers(alone))]
-        if i >= alone and (i - alone) % 2 == 0:
+        follower = i - alone
+        times, active = bases[i if follower < 0 else follower // 2 % alone]
+        if follower >= 0 and follower % 2 == 0:
             made.append(steps(times, ~active * rate * cycle / off_s, horizon_s, law=Law.REGULAR))
             continue
-        later = 0.0 if i < alone else float(rng.uniform(0.0, cycle))
+        later = 0.0 if follower < 0 else float(rng.uniform(0.0, cycle))
         made.append(steps(times + later, active * rate * cycle / on_s, horizon_s, law=Law.REGULAR))
     return made
 
