@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sim_worlds import model, network, on, tiny_worlds
 
-from levelwind.model import Cluster, Model, Node, Operator, Stream
+from levelwind.model import Cluster, Model, Node, Operator, Split, Stream
 from levelwind.sim.arrivals import constant, listed
 from levelwind.sim.layout import Choices
 from levelwind.sim.simulator import Simulator
@@ -233,3 +233,13 @@ def test_stated_loads_make_nodes_busy_without_rows():
     simulator = Simulator(problem, arrivals, {"l": "n1", "s": "n2"}, horizon_s=100.0, seed=1)
     simulator.advance(100.0)
     np.testing.assert_allclose(simulator.busy_s / 100.0, [0.2, 0.4], rtol=0.03)
+
+
+def test_instances_of_a_split_operator_take_turns():
+    net = network(model("o", "I", cost=0.0, split=Split(into=4)), model("after", "o", cost=0.0))
+    problem, placement = on(net, 1)
+    simulator = Simulator(problem, {"I": listed(np.arange(0.0, 1.0, 0.01))}, placement, horizon_s=2.0)
+    simulator.advance(0.0201)
+    assert sorted(simulator.taken[:4].tolist()) == [0, 1, 1, 1]  # each row to exactly one of them
+    simulator.advance(2.0)
+    assert simulator.taken.tolist() == [25, 25, 25, 25, 100]

@@ -35,11 +35,11 @@ class Periodic:
 class OnOff:
     """Bursts of evenly spaced rows, and silence; both last exponential times (seed 001, section 5.1.2).
 
-    The first ``independent`` share of the streams vary by themselves. Each of them is followed by an opposite
-    (active when it is idle), then by the same, later by up to the mean of on and off together, and so on until
-    all streams are made. The paper says neither how many are independent, nor who follows whom, nor how much
-    later. Were opposites dealt out by chance, whole systems would be overloaded for many seconds, which no
-    placement can help.
+    The first ``independent`` share of the streams vary by themselves. Each is followed by an opposite (active
+    when it is idle), then by the same, later by up to the mean of on and off together, until all streams
+    are made. The paper says neither how many are independent, nor who follows whom, nor how much later. Were
+    opposites dealt out by chance, the whole system would be overloaded for many seconds, which no placement
+    can help.
     """
 
     on_s: float = 5.0

@@ -70,6 +70,14 @@ def test_the_trace_tells_every_event_by_name(run, scenario, tmp_path):
     assert times == sorted(times)
 
 
+def test_a_long_trace_has_one_head(run, write, tmp_path):
+    trace = tmp_path / "trace.csv"
+    run("simulate", write("long.yaml", SCENARIO.replace("duration: 10s", "duration: 40s")), "--trace", trace)
+    lines = trace.read_text().splitlines()
+    assert len(lines) > 66_000  # more than the simulator hands out at once
+    assert sum(line.startswith("at_s") for line in lines) == 1
+
+
 def test_the_plot_is_a_picture(run, scenario, tmp_path):
     picture = tmp_path / "plot.png"
     assert run("simulate", scenario, "--plot", picture).code == 0
