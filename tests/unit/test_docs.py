@@ -64,11 +64,21 @@ def test_the_readme_table_is_what_compare_prints():
             assert printed[line.split()[0]] == line.split()
 
 
-@pytest.mark.parametrize("module", ["planning", "loads.feasible", "testing.planner_checks"])
+@pytest.mark.parametrize(
+    "module", ["planning", "loads.feasible", "testing.planner_checks", "sim.arrivals", "sim.scenario_file"]
+)
 def test_examples_in_docstrings(module):
     outcome = doctest.testmod(import_module(f"levelwind.{module}"))
     assert outcome.attempted
     assert not outcome.failed
+
+
+def test_the_scenario_program_runs():
+    text = (ROOT / "docs/how-to/simulate.md").read_text()
+    answer = subprocess.run(
+        [sys.executable, "-c", block(text, "python")], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.endswith("(10, 60)\n")
 
 
 def test_links_lead_somewhere():

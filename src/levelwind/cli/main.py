@@ -35,6 +35,7 @@ from levelwind.cli.planners import planners
 from levelwind.cli.reproduce import reproduce
 from levelwind.cli.run import run
 from levelwind.cli.schema import schema
+from levelwind.cli.simulate import simulate
 from levelwind.cli.size import size
 from levelwind.cli.stats import stats
 from levelwind.cli.status import status
@@ -51,6 +52,7 @@ COMMANDS = (
     explain,
     size,
     planners,
+    simulate,
     run,
     status,
     stats,

@@ -1,4 +1,4 @@
-"""Networks made by chance, for experiments and tests: the dissertation's random trees."""
+"""Networks made by chance, for experiments and tests: the dissertation's random trees and chains."""
 
 from __future__ import annotations
 
@@ -50,3 +50,32 @@ def random_trees(
                 room = int(rng.integers(1, 4))
     inputs = {f"I{k + 1}": Stream(name=f"I{k + 1}", bytes=row_bytes) for k in range(streams)}
     return Network(name=f"trees-{operators}", streams=inputs, operators=boxes)
+
+
+def random_chains(
+    rng: np.random.Generator,
+    *,
+    chains: int,
+    length: int,
+    cost_s: tuple[float, float] = (1e-3, 1e-3),
+    selectivity: tuple[float, float] = (0.8, 1.2),
+) -> Network:
+    """Independent chains of ``length`` operators, each fed by a stream of its own (seed 001, section 5.1.1).
+
+    Costs and selectivities are uniform between their bounds. Operator k of chain c is named ``c3o7``.
+    """
+    boxes: dict[str, Operator] = {}
+    for c in range(1, chains + 1):
+        costs = rng.uniform(*cost_s, size=length).tolist()
+        ratios = rng.uniform(*selectivity, size=length).tolist()
+        for k in range(1, length + 1):
+            source = f"I{c}" if k == 1 else f"c{c}o{k - 1}"
+            boxes[f"c{c}o{k}"] = Operator(
+                name=f"c{c}o{k}",
+                spec=Model(),
+                inputs=(Port(source=source),),
+                cost_s=costs[k - 1],
+                selectivity=ratios[k - 1],
+            )
+    streams = {f"I{c}": Stream(name=f"I{c}") for c in range(1, chains + 1)}
+    return Network(name=f"chains-{chains}x{length}", streams=streams, operators=boxes)

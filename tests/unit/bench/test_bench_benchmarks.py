@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from levelwind.bench import plan_file, resilient, rod_scale, start, volume
+from levelwind.bench import plan_file, resilient, rod_scale, simulator, start, volume
 from levelwind.bench.files import write_trees
 from levelwind.bench.literal_rod import literal_rod
 from levelwind.bench.plan_once import peak_memory_mb
@@ -115,3 +115,11 @@ def test_full_adds_the_large_budget():
     assert result.details["budgets_s"] == pytest.approx([0.01, 0.1])
     assert len(result.details["points"][0]["resilient"]) == 2
     assert result.figures[-1].limit == pytest.approx(0.1)
+
+
+def test_simulator_compares_time_per_event():
+    result = simulator.run(ONCE, seconds=2.0, plain_seconds=0.05)
+    assert result.ratio == pytest.approx(result.baseline.value / result.ours.value)
+    assert result.ratio > 3
+    assert result.ours.limit == pytest.approx(333.33, rel=1e-3)
+    assert "million events per second" in result.notes[0]

@@ -1,0 +1,366 @@
+"""Runs a scenario: the simulator in steps, statistics out of it, the manager's instructions back in."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from math import floor
+from time import perf_counter
+from typing import Protocol
+
+import numpy as np
+
+from levelwind import planning
+from levelwind.control.events import (
+    Event,
+    MoveDone,
+    MoveFailed,
+    NodeJoined,
+    NodeLost,
+    StatisticsReported,
+)
+from levelwind.control.instructions import Alarm, Instruction, Move, Place
+from levelwind.errors import RunError
+from levelwind.loads.problem import make_problem
+from levelwind.model import Model, Network, PlanStatus, Stream
+from levelwind.sim.levels import at_level, base_rates
+from levelwind.sim.outcome import Moved, Outcome
+from levelwind.sim.recording import Recording
+from levelwind.sim.scenario import Chains, Change, Scenario
+from levelwind.sim.simulator import Simulator
+from levelwind.sim.starts import connected_start, random_start
+from levelwind.sim.statistics import IdealLoads, Window
+from levelwind.sim.tables import Floats, Ints, Table
+from levelwind.sim.workloads import make_arrivals
+
+# Two times nearer than this are the same: they come from different sums.
+_SAME_S = 1e-9
+
+
+class Manages(Protocol):
+    """What drives a run: told what happened, it answers with what is to be done."""
+
+    def handle(self, event: Event) -> tuple[Instruction, ...]:
+        """Take an event in; see `levelwind.control`."""
+        ...
+
+
+ManagerFactory = Callable[[Network, Scenario, dict[str, str], np.random.Generator], Manages]
+
+
+def simulate(
+    scenario: Scenario,
+    *,
+    seed: int = 0,
+    manager: ManagerFactory | None = None,
+    trace: Callable[[Table], None] | None = None,
+    progress: Callable[[float, float], None] | None = None,
+) -> Outcome:
+    """Run a scenario to its end.
+
+    Parameters
+    ----------
+    seed
+        Of all chance. Network, rates, workload, start, planner, kernel and manager each have generators of
+        their own: the same seed gives two planners the same network under the same rows.
+    manager
+        Makes the manager; without it `levelwind.control.manager.Manager` with the scenario's policy, if that
+        names one.
+    trace
+        Called with pieces of the trace.
+    progress
+        Called with seconds simulated and seconds in all.
+
+    Notes
+    -----
+    O(events × log(nodes + streams) + samples × operators × streams).
+    """
+    return Run(scenario, seed=seed, manager=manager, trace=trace, progress=progress).outcome()
+
+
+class Run:
+    """One simulation, from the warm-up to the end."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        seed: int = 0,
+        manager: ManagerFactory | None = None,
+        trace: Callable[[Table], None] | None = None,
+        progress: Callable[[float, float], None] | None = None,
+    ) -> None:
+        seeds = np.random.SeedSequence(seed).spawn(7)
+        network_rng, rate_rng, workload_rng, start_rng, plan_rng, kernel_rng, self._manager_rng = map(
+            np.random.default_rng, seeds
+        )
+        self.scenario = scenario
+        made = scenario.network
+        self.network = made.network(network_rng) if isinstance(made, Chains) else made
+        self.problem = make_problem(self.network, scenario.cluster)
+        means = base_rates(self.network, rate_rng)
+        arrivals = make_arrivals(
+            scenario.workload, self.network, means, horizon_s=scenario.horizon_s, rng=workload_rng
+        )
+        if scenario.load is not None:
+            arrivals = at_level(
+                self.problem, arrivals, scenario.load, from_s=scenario.warmup_s, until_s=scenario.horizon_s
+            )
+        self.ideal = IdealLoads(self.problem)
+        edges = np.array([scenario.warmup_s, scenario.horizon_s])
+        expected = np.array([arrivals[name].rows(edges)[0] for name in self.network.streams])
+        start = self._start(expected / scenario.duration_s, start_rng)
+        self.simulator = Simulator(
+            self.problem,
+            arrivals,
+            self.problem.placement(start),
+            horizon_s=scenario.horizon_s,
+            seed=int(kernel_rng.integers(2**63)),
+            choices=scenario.choices,
+            trace=trace,
+        )
+        self._number = {name: j for j, name in enumerate(self.problem.physical.names)}
+        self._factory = manager
+        self._plan_seed = int(plan_rng.integers(2**63))
+        self._progress = progress
+        self._window = Window(scenario.samples)
+        self._arrived = self.simulator.arrived
+        self._sampled = 0
+        # Samples are counted so that one begins when recording does; what comes before the first is left out.
+        self._first_s = scenario.warmup_s - scenario.sample_s * floor(
+            scenario.warmup_s / scenario.sample_s + _SAME_S
+        )
+        self._kernel_s = 0.0
+        self._moves: list[Moved] = []
+        self._alarms: list[str] = []
+        self._under_way: deque[tuple[float, int]] = deque()  # (end, operator), by end
+        self._lost: set[int] = set()
+        self._manager: Manages | None = None
+        self._recording: Recording | None = None
+
+    def outcome(self) -> Outcome:
+        """Warm up, plan, record."""
+        scenario, simulator = self.scenario, self.simulator
+        simulator.record(np.inf)
+        simulator.advance(max(0.0, self._first_s))  # also so that compiling is not counted as running
+        self._arrived = simulator.arrived
+        self._go_on(scenario.warmup_s)
+        decided_on = self._apply_plan()
+        simulator.record(scenario.warmup_s)
+        self._recording = Recording(simulator, self.ideal, self._cpu(), self._lost)
+        self._manager = self._make_manager()
+        self._record()
+        simulator.flush_trace()
+        if self._manager is not None:
+            decided_on = (self._window.loads, self._window.rates)
+        return self._recording.outcome(
+            loads=decided_on[0],
+            rates=decided_on[1],
+            moves=tuple(self._moves),
+            kernel_seconds=self._kernel_s,
+            alarms=tuple(self._alarms),
+        )
+
+    # ---- time
+
+    def _record(self) -> None:
+        """From one time at which something is due to the next."""
+        scenario = self.scenario
+        changes = deque(sorted(scenario.changes, key=lambda change: change.at_s))
+        begin, end, periods = scenario.warmup_s, scenario.horizon_s, 0
+        self._report(begin)
+        while True:
+            due = [end, begin + (periods + 1) * scenario.period_s]
+            if changes:
+                due.append(begin + changes[0].at_s)
+            if self._under_way:
+                due.append(self._under_way[0][0])
+            now = min(due)
+            self._go_on(now)
+            while self._under_way and self._under_way[0][0] <= now + _SAME_S:
+                _, operator = self._under_way.popleft()
+                self._tell(MoveDone(at_s=now, operator=self.problem.physical.names[operator]))
+            while changes and begin + changes[0].at_s <= now + _SAME_S:
+                self._change(changes.popleft(), now)
+            if now >= end - _SAME_S:
+                return
+            if begin + (periods + 1) * scenario.period_s <= now + _SAME_S:
+                periods += 1
+                self._report(now)
+
+    def _go_on(self, until_s: float) -> None:
+        """Advance, and take every sample that ends on the way."""
+        scenario, simulator = self.scenario, self.simulator
+        while True:
+            sample_end = self._first_s + (self._sampled + 1) * scenario.sample_s
+            target = min(until_s, sample_end)
+            if target > simulator.now_s:
+                began = perf_counter()
+                simulator.advance(target)
+                self._kernel_s += perf_counter() - began
+            if sample_end > until_s + _SAME_S:
+                return
+            self._sample()
+
+    def _sample(self) -> None:
+        arrived = self.simulator.arrived
+        rates = (arrived - self._arrived) / self.scenario.sample_s
+        self._arrived = arrived
+        self._sampled += 1
+        load = self.ideal.of(rates)
+        self._window.add(rates, load)
+        if self._recording is not None:
+            self._recording.add(load, rates, self.scenario.sample_s)
+        if self._progress is not None:
+            self._progress(self.simulator.now_s, self.scenario.horizon_s)
+
+    # ---- the start and the plan
+
+    def _start(self, rates: Floats, rng: np.random.Generator) -> Ints:
+        start = self.scenario.start
+        if not isinstance(start, str):
+            return self.problem.assignment(start)
+        if start == "random":
+            return random_start(self.problem, rng)
+        return connected_start(self.problem, self.problem.operator_load @ self._variables(rates))
+
+    def _variables(self, rates: Floats) -> Floats:
+        named = dict(zip(self.network.streams, rates.tolist(), strict=True))
+        return make_problem(self.network, self.scenario.cluster, rates=named).variable_rates.mean(axis=1)
+
+    def _apply_plan(self) -> tuple[Floats, Floats]:
+        """Put the planner's plan into force; the loads and rates of the window that it was made from."""
+        scenario, simulator = self.scenario, self.simulator
+        decided_on = (self._window.loads, self._window.rates)
+        assignment = simulator.assignment
+        if scenario.planner is not None:
+            assignment = self._plan(assignment)
+        if scenario.clean:
+            simulator.restart_clean(assignment)
+        else:
+            reason = "" if scenario.planner is None else f"plan of {scenario.planner.name}"
+            for operator in np.flatnonzero(assignment != simulator.assignment).tolist():
+                self._move(operator, int(assignment[operator]), reason)
+        return decided_on
+
+    def _plan(self, current: Ints) -> Ints:
+        """A plan by what the window has seen of the streams."""
+        assert self.scenario.planner is not None
+        rates = self._window.rates
+        streams = {
+            name: replace(stream, rate=tuple(rates[k].tolist()))
+            for k, (name, stream) in enumerate(self.network.streams.items())
+        }
+        plan = planning.plan(
+            _sampled(self.network, streams, rates.shape[1]),
+            self.scenario.cluster,
+            self.scenario.planner.name,
+            options=self.scenario.planner.options,
+            seed=self._plan_seed,
+            current=self.problem.placement(current),
+        )
+        if plan.status is not PlanStatus.PLACED:
+            message = f"planner {plan.planner} has no plan: {plan.status.value}. " + "; ".join(plan.notes)
+            raise RunError(message)
+        return self.problem.assignment(plan.placement)
+
+    # ---- the manager
+
+    def _make_manager(self) -> Manages | None:
+        placement = self.problem.placement(self.simulator.assignment)
+        if self._factory is not None:
+            return self._factory(self.network, self.scenario, placement, self._manager_rng)
+        if self.scenario.policy is None and not self.scenario.changes:
+            return None
+        from levelwind.sim.managing import make_manager
+
+        return make_manager(self.network, self.scenario, placement, self._manager_rng)
+
+    def _report(self, now: float) -> None:
+        if self._manager is not None:
+            names = self.problem.physical.names
+            self._tell(StatisticsReported(at_s=now, operators=names, series=self._window.loads))
+
+    def _tell(self, event: Event) -> None:
+        """Tell the manager, do what it asks for, and tell it at once what could not be done."""
+        if self._manager is None:
+            return
+        events = deque([event])
+        while events:
+            for instruction in self._manager.handle(events.popleft()):
+                failed = self._obey(instruction)
+                if failed is not None:
+                    events.append(failed)
+
+    def _obey(self, instruction: Instruction) -> MoveFailed | None:
+        if isinstance(instruction, Alarm):
+            self._alarms.append(instruction.text)
+            return None
+        if not isinstance(instruction, Move | Place):
+            return None  # the network of a simulation is what it is: nothing is dropped
+        target = instruction.target if isinstance(instruction, Move) else instruction.node
+        simulator, now = self.simulator, self.simulator.now_s
+        operator, nodes = self._number.get(instruction.operator), simulator.node_names
+        if operator is None:
+            reason = "there is no such operator"
+        elif target not in nodes or nodes.index(target) in self._lost:
+            reason = f"{target} is not there"
+        else:
+            at, node = int(simulator.assignment[operator]), nodes.index(target)
+            if at >= 0 and simulator.away[operator]:
+                reason = "it is on its way already"
+            elif at == node:
+                reason = "it stands there already"
+            else:
+                self._move(operator, node, instruction.reason)
+                return None
+        return MoveFailed(at_s=now, operator=instruction.operator, reason=reason)
+
+    def _move(self, operator: int, node: int, reason: str) -> None:
+        simulator, names = self.simulator, self.simulator.node_names
+        source = int(simulator.assignment[operator])
+        self._moves.append(
+            Moved(
+                at_s=simulator.now_s - self.scenario.warmup_s,
+                operator=self.problem.physical.names[operator],
+                source=names[source] if source >= 0 else "",
+                target=names[node],
+                load=float(self._window.mean_load[operator]),
+                reason=reason,
+            )
+        )
+        simulator.move(operator, node, takes_s=self.scenario.migration_s)
+        self._under_way.append((simulator.now_s + self.scenario.migration_s, operator))
+
+    # ---- nodes that come and go
+
+    def _change(self, change: Change, now: float) -> None:
+        simulator = self.simulator
+        if change.joined is not None:
+            node = change.joined
+            bandwidth = np.inf if node.bandwidth_bytes_per_s is None else node.bandwidth_bytes_per_s
+            simulator.add_node(node.name, cpu=node.cpu, bandwidth=bandwidth)
+            self._tell(NodeJoined(at_s=now, node=node))
+        if change.lost is not None:
+            node_number = simulator.node_names.index(change.lost)
+            self._lost.add(node_number)
+            simulator.lose_node(node_number)
+            # What was on its way there never arrives; the manager places it anew.
+            nowhere = set(np.flatnonzero(simulator.assignment < 0).tolist())
+            self._under_way = deque(item for item in self._under_way if item[1] not in nowhere)
+            self._tell(NodeLost(at_s=now, node=change.lost))
+
+    def _cpu(self) -> Floats:
+        joined = [change.joined.cpu for change in self.scenario.changes if change.joined is not None]
+        return np.concatenate([self.problem.cpu, joined])
+
+
+def _sampled(network: Network, streams: Mapping[str, Stream], samples: int) -> Network:
+    """The network with measured rates in place of stated ones; stated load series cut to as many samples."""
+    operators = dict(network.operators)
+    for name, operator in network.operators.items():
+        if isinstance(operator.spec, Model) and operator.spec.series is not None:
+            series = tuple(np.resize(np.array(operator.spec.series), samples).tolist())
+            operators[name] = replace(operator, spec=replace(operator.spec, series=series))
+    return replace(network, streams=streams, operators=operators)
