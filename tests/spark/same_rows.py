@@ -184,7 +184,7 @@ def write_files(folder, found, *, start=0, format="parquet"):
             else:
                 text = frame.with_columns(pl.col("ts").dt.strftime("%Y-%m-%dT%H:%M:%S%.6fZ"))
                 if format == "csv":
-                    text.write_csv(aside, float_precision=17)
+                    text.with_columns(pl.col(pl.Float64).cast(pl.String)).write_csv(aside)
                 else:
                     text.with_columns(pl.col("d").cast(pl.String)).write_ndjson(aside)
             os.utime(aside, (1_700_000_000 + number,) * 2)
