@@ -14,7 +14,6 @@ from levelwind.loads.problem import Problem
 from levelwind.model import PlanStatus
 from levelwind.plugins import option
 
-
 __all__ = ["Decision", "Planner", "check_needs", "infeasible", "option"]
 
 
