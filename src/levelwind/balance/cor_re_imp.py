@@ -25,8 +25,8 @@ from levelwind.plugins import option
 class CorReImpPolicy:
     """As ``cor_re``, and a node in danger redistributes with the one that it is correlated with least.
 
-    In danger is a node whose divergent load level (mean plus standard deviation) exceeds its CPU. It redistributes
-    if the correlation is below θ, and only if that raises it.
+    In danger is a node whose divergent load level (mean plus standard deviation) exceeds its CPU.
+    It redistributes if the correlation is below θ, and only if that raises it.
     """
 
     name: ClassVar[str] = "cor_re_imp"

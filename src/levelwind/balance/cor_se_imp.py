@@ -27,8 +27,8 @@ from levelwind.plugins import option
 class CorSeImpPolicy:
     """As ``cor_se``, and a node in danger exchanges with the one that it is correlated with least.
 
-    In danger is a node whose divergent load level (mean plus standard deviation) exceeds its CPU. It exchanges
-    if the correlation is below θ, and only if that raises it.
+    In danger is a node whose divergent load level (mean plus standard deviation) exceeds its CPU.
+    It exchanges if the correlation is below θ, and only if that raises it.
 
     The papers' best policy for load that nobody can foresee.
     """

@@ -1,9 +1,9 @@
 """One period of a pair-wise policy over all nodes, compiled.
 
-References: seed 000, section 5.2.1 and figure 5.5; seed 001, sections 3.3 and 3.3.4. Where figure 5.5 puts the
-old plan back, it names the wrong node (j for s): both nodes of the pair are restored. Load levels are relative
-to the nodes' CPU. An exchange that would leave a pair further apart than the threshold *and* raise its larger
-load is not made: correlation alone does not ask.
+References: seed 000, section 5.2.1 and figure 5.5; seed 001, sections 3.3 and 3.3.4. Where figure 5.5 puts
+the old plan back, it names the wrong node (j for s): both nodes of the pair are restored. Load levels are
+relative to the nodes' CPU. An exchange that would leave a pair further apart than the threshold *and* raise
+its larger load is not made: correlation alone does not ask.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class SteadyPairsPolicy:
 
     threshold: float = option(THRESHOLD, THRESHOLD_TEXT, least=0.0)
     worth: float = option(
-        0.33, "least gain per load moved, as a share of the pair's idle CPU: more moves less", least=0.0
+        0.36, "least gain per load moved, as a share of the pair's idle CPU: more moves less", least=0.0
     )
     pairing: str = option(CENTRAL, PAIRING_TEXT, choices=PAIRINGS)
 
