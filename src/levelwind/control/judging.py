@@ -104,9 +104,9 @@ class Court:
         """The rule that forbids to move these operators of one unit; empty if none does."""
         operators = [proposal.operator for proposal in part]
         together = self.roster.together(operators[0])
-        if len(together) > 1 or len(part) > 1:
-            if len({p.to for p in part}) > 1 or sorted(operators) != sorted(together):
-                return "operators on one table move together or not at all"
+        apart = len(together) > 1 and len({p.to for p in part}) > 1
+        if apart or ((len(part), len(together)) != (1, 1) and sorted(operators) != sorted(together)):
+            return "operators on one table move together or not at all"
         for j in operators:
             name = self.roster.names[j]
             if self.roster.pinned[j] is not None:
