@@ -3,7 +3,8 @@
 References: seed 000, section 5.2.1 and figure 5.5; seed 001, sections 3.3 and 3.3.4. Where figure 5.5 puts
 the old plan back, it names the wrong node (j for s): both nodes of the pair are restored. Load levels are
 relative to the nodes' CPU. An exchange that would leave a pair further apart than the threshold *and* raise
-its larger load is not made: correlation alone does not ask.
+its larger load is not made: correlation alone does not ask. Nodes improve in falling order of their divergent
+load level, not in the order in which they are numbered.
 """
 
 from __future__ import annotations
@@ -76,7 +77,10 @@ def run_round(
                 x, level, head, link, turn, turns,
             )  # fmt: skip
     if improving:
+        danger = np.zeros(count)
         for one in range(count):
+            danger[one] = _divergent(level[one], x[one]) / cpu[one]
+        for one in np.argsort(-danger, kind="mergesort"):
             if _divergent(level[one], x[one]) <= cpu[one]:
                 continue
             least, other = correlated, -1

@@ -36,6 +36,8 @@ LEAST_GAIN = 1e-12
 HOT, COLD = 0.3, 1e-4
 # Sweeps of the first pass and of the closing descent; both end earlier as a rule.
 MOST_SWEEPS, DESCENT = 50, 10
+# Up to this many units the search starts this many times: it costs little, and one start may end in a corner.
+FEW, STARTS = 64, 8
 # How many units of similar load the descent looks at for each unit.
 REACH = 250
 
@@ -100,11 +102,18 @@ def even_out(
     O((tries + descent × units × REACH) × (samples + sources of a unit)).
     """
     found = nodes.copy()
-    if len(free) and len(cpu) > 1 and series.mean.sum() > 0.0:
-        order = free[np.argsort(series.mean[free], kind="stable")]
-        _even(series.mean, found, order, cpu, band)
-        _steady(series, unseen, found, order, cpu, band, tries, np.uint64(2 * seed + 1), descent)
-    return found
+    if not len(free) or len(cpu) < 2 or series.mean.sum() <= 0.0:
+        return found
+    order = free[np.argsort(series.mean[free], kind="stable")]
+    _even(series.mean, found, order, cpu, band)
+    best, least = found, np.inf
+    for again in range(STARTS if len(free) <= FEW else 1):
+        trial = found.copy()
+        random = np.uint64(2 * (seed + again) + 1)
+        value = _steady(series, unseen, trial, order, cpu, band, tries, random, descent)
+        if value < least:
+            best, least = trial, value
+    return best
 
 
 @compiled
@@ -170,8 +179,8 @@ class _State(NamedTuple):
 def _steady(
     series: UnitSeries, unseen: Sources, nodes: Ints, order: Ints, cpu: Floats, band: float, tries: int,
     random: Any, descent: int,
-) -> None:  # fmt: skip
-    """Second pass: annealing over random steps, then a descent over all that is left."""
+) -> float:  # fmt: skip
+    """Second pass: annealing over random steps, then a descent over all that is left. The variation then."""
     units, count = len(order), len(cpu)
     x, level = node_series(series, nodes, count)
     carried = np.zeros((count, unseen.total))
@@ -216,6 +225,16 @@ def _steady(
                 continue
         _take(series, unseen, state, unit, other, node, cpu)
     _descend(series, unseen, state, order, cpu, descent)
+    return _variation(state, cpu)
+
+
+@compiled
+def _variation(state: _State, cpu: Floats) -> float:
+    """Σ (|X_i|² + |carried_i|²)/C_i."""
+    whole = 0.0
+    for node in range(len(cpu)):
+        whole += ((state.x[node] ** 2).sum() + (state.carried[node] ** 2).sum()) / cpu[node]
+    return whole
 
 
 @compiled
@@ -225,9 +244,7 @@ def _descend(
     """Take every step that gains, until none is left. Units are ordered by load: similar ones stand near."""
     units, count = len(order), len(cpu)
     nodes = state.nodes
-    whole = 0.0
-    for node in range(count):
-        whole += ((state.x[node] ** 2).sum() + (state.carried[node] ** 2).sum()) / cpu[node]
+    whole = _variation(state, cpu)
     for _ in range(sweeps):
         changed = False
         widest = 2.0 * (state.room * cpu).max()
