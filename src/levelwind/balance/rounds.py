@@ -35,6 +35,9 @@ from levelwind.placement.unit_series import TIE, UnitSeries
 # What is done with a pair.
 ONE_WAY, LARGEST_FIRST, BY_CHANCE, REDISTRIBUTE, EXCHANGE, BY_WORTH = range(6)
 
+# How often a period lets nodes choose a partner, by worth.
+ROUNDS = 3
+
 
 @compiled
 def run_round(
@@ -147,42 +150,54 @@ def run_worth(
 
     A node is in danger if its divergent load level is above its CPU, or its relative load above another's by
     more than ``threshold``. The most endangered chooses first, among nodes that nobody has chosen yet:
-    the one with which evening out would gain most, CᵢCⱼ/(Cᵢ + Cⱼ)·E(Xᵢ/Cᵢ − Xⱼ/Cⱼ)². ``pairs`` are the only
-    ones allowed, all if it is empty. Returns as `run_round` does. O(nodes² × samples + exchanges).
+    the one with which evening out would gain most, CᵢCⱼ/(Cᵢ + Cⱼ)·E(Xᵢ/Cᵢ − Xⱼ/Cⱼ)². Nodes still in danger
+    choose again, `ROUNDS` times at most: operators move once, whatever the rounds did with them. ``pairs``
+    are the only ones allowed, all if it is empty. Returns as `run_round` does.
+    O(nodes² × samples + exchanges).
     """
     count = len(cpu)
     x, level = node_series(series, node, count)
     head, link = chains(node, count)
     turn = np.full(len(node), -1, dtype=np.int64)
-    taken = np.zeros(count, dtype=np.bool_)
     allowed = np.full(count, -1, dtype=np.int64)
     for p in range(len(pairs)):
         allowed[pairs[p, 0]], allowed[pairs[p, 1]] = pairs[p, 1], pairs[p, 0]
-    danger, least = np.zeros(count), np.inf
-    for i in range(count):
-        danger[i] = _divergent(level[i], x[i]) / cpu[i]
-        least = min(least, level[i] / cpu[i])
-    order = np.argsort(-danger, kind="mergesort")
-    priority = series.mean
     turns = 0
-    for one in order:
-        if taken[one] or (danger[one] <= 1.0 and level[one] / cpu[one] - least <= threshold):
-            continue
-        best, other = 0.0, -1
-        for k in range(count):
-            if k != one and not taken[k] and (len(pairs) == 0 or allowed[one] == k):
-                room = (level[one] / cpu[one] - level[k] / cpu[k]) ** 2
-                for t in range(x.shape[1]):
-                    room += (x[one, t] / cpu[one] - x[k, t] / cpu[k]) ** 2 / x.shape[1]
-                room *= cpu[one] * cpu[k] / (cpu[one] + cpu[k])
-                if room > best * (1.0 + TIE):
-                    best, other = room, k
-        if other >= 0:
-            done = _exchanged(
-                series, node, free, cpu, one, other, BY_WORTH, threshold, worth, -np.inf, priority,
+    danger, taken = np.zeros(count), np.zeros(count, dtype=np.bool_)
+    for _ in range(ROUNDS):
+        before, least = turns, np.inf
+        taken[:] = False
+        for i in range(count):
+            danger[i] = _divergent(level[i], x[i]) / cpu[i]
+            least = min(least, level[i] / cpu[i])
+        for one in np.argsort(-danger, kind="mergesort"):
+            if taken[one] or (danger[one] <= 1.0 and level[one] / cpu[one] - least <= threshold):
+                continue
+            other = _most_to_gain(x, level, cpu, one, taken, allowed, len(pairs) > 0)
+            if other >= 0 and _exchanged(
+                series, node, free, cpu, one, other, BY_WORTH, threshold, worth, -np.inf, series.mean,
                 x, level, head, link, turn, turns,
-            )  # fmt: skip
-            if done:
+            ):  # fmt: skip
                 taken[one] = taken[other] = True
                 turns += 1
+        if turns == before:
+            break
     return turn
+
+
+@compiled
+def _most_to_gain(
+    x: Floats, level: Floats, cpu: Floats, one: int, taken: Flags, allowed: Ints, bound: bool
+) -> int:
+    """The node with which evening out would lower Σ E(X²)/C most; −1 if there is none."""
+    best, other = 0.0, -1
+    for k in range(len(cpu)):
+        if k == one or taken[k] or (bound and allowed[one] != k):
+            continue
+        room = (level[one] / cpu[one] - level[k] / cpu[k]) ** 2
+        for t in range(x.shape[1]):
+            room += (x[one, t] / cpu[one] - x[k, t] / cpu[k]) ** 2 / x.shape[1]
+        room *= cpu[one] * cpu[k] / (cpu[one] + cpu[k])
+        if room > best * (1.0 + TIE):
+            best, other = room, k
+    return other

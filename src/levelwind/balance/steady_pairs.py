@@ -23,7 +23,7 @@ class SteadyPairsPolicy:
     which evening out would gain most), which step (move or swap, the largest gain per load moved), and when
     to stop (when the gain per load falls below ``worth`` times the idle share of the pair's CPU). In danger
     is a node whose mean load plus standard deviation exceeds its CPU, or whose relative load exceeds the
-    least by more than ``threshold``. A node takes part in one exchange a period.
+    least by more than ``threshold``.
 
     Notes
     -----

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from levelwind.bench import plan_file, resilient, rod_scale, start, volume
+from levelwind.bench import balance, plan_file, resilient, rod_scale, start, volume
 from levelwind.bench.files import write_trees
 from levelwind.bench.literal_rod import literal_rod
 from levelwind.bench.plan_once import peak_memory_mb
@@ -115,3 +115,13 @@ def test_full_adds_the_large_budget():
     assert result.details["budgets_s"] == pytest.approx([0.01, 0.1])
     assert len(result.details["points"][0]["resilient"]) == 2
     assert result.figures[-1].limit == pytest.approx(0.1)
+
+
+def test_balance_measures_planners_policies_and_the_manager():
+    sizes = balance.Sizes(nodes=(3, 4), many=60, managed_nodes=4, managed_operators=40)
+    answer = balance.run(ONCE, sizes=sizes).as_dict()
+    labels = [figure["label"] for figure in answer["figures"]]
+    assert {"correlation, 60 nodes by sub-domains", "steady_pairs, one pair"} <= set(labels)
+    assert any("a report of 40 operators on 4 nodes" in label for label in labels)
+    assert any("in sub-domains of" in note for note in answer["notes"])
+    assert answer["ratio"] > 1

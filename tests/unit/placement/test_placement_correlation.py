@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from literal_correlation import Literal
 
 from levelwind import planning
+from levelwind.bench.literal_correlation import Literal
 from levelwind.frontend.generate import random_trees
 from levelwind.loads import make_problem
 from levelwind.model import Cluster, Model, Network, Node, Operator, Port, Stream

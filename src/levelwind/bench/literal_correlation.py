@@ -1,43 +1,55 @@
-"""COR-GLB as seed 000 prints it, word by word, with its errata: what the compiled one must agree with.
+"""The baseline of `balance`: COR-GLB as seed 000 prints it, word by word, with its errata.
 
-Slow and plain on purpose. Shared with the compiled one are only the stated rules: what is constant, what is
-equal, and which of equals is taken.
+Slow and plain on purpose; the tests hold the compiled one against it. Shared with it are only the stated
+rules: what is constant, what is equal, and which of equals is taken.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from levelwind.loads.arrays import Floats, Ints
+
+Plan = dict[int, int]
 EQUAL = 1e-9
 
 
 class Literal:
-    def __init__(self, series, cpu, fixed):
+    """Figures 5.2 to 5.7 of seed 000 on units (rows of ``series``); plans map a unit to its node."""
+
+    def __init__(self, series: Floats, cpu: Floats, fixed: Sequence[int] | Ints) -> None:
         self.series, self.cpu, self.fixed = np.asarray(series, float), np.asarray(cpu, float), list(fixed)
         samples = self.series.shape[1]
         self.constant = 1e-9 * np.sqrt(samples) * np.abs(self.series).max(initial=0.0)
         self.mean = self.series.mean(axis=1)
 
-    def cor(self, a, b):
+    def cor(self, a: Floats, b: Floats) -> float:
+        """Correlation, 0 if either is constant."""
         a, b = a - a.mean(), b - b.mean()
         la, lb = np.sqrt(a @ a), np.sqrt(b @ b)
-        return 0.0 if la <= self.constant or lb <= self.constant else float(a @ b) / (la * lb)
+        return 0.0 if la <= self.constant or lb <= self.constant else float(a @ b / (la * lb))
 
-    def of(self, plan, node):
+    def of(self, plan: Plan, node: int) -> Floats:
+        """Load series of a node."""
         members = [u for u, n in plan.items() if n == node]
-        return self.series[members].sum(axis=0) if members else np.zeros(self.series.shape[1])
+        total: Floats = self.series[members].sum(axis=0)
+        return total if members else np.zeros(self.series.shape[1])
 
-    def level(self, plan, node):
-        return sum(self.mean[u] for u, n in plan.items() if n == node) / self.cpu[node]
+    def level(self, plan: Plan, node: int) -> float:
+        """Relative load of a node."""
+        return float(sum(self.mean[u] for u, n in plan.items() if n == node) / self.cpu[node])
 
-    def best(self, scores):
+    def best(self, scores: dict[int, float]) -> int:
         """Of the best scores the heaviest, of these the first."""
         top = max(scores.values())
         good = [u for u in scores if scores[u] >= top - EQUAL]
         heavy = max(self.mean[u] for u in good)
         return min(u for u in good if self.mean[u] >= heavy - EQUAL * abs(heavy))
 
-    def one_way(self, plan, one, other):
+    def one_way(self, plan: Plan, one: int, other: int) -> None:
+        """Figure 5.2."""
         if not self.level(plan, one) > self.level(plan, other):
             one, other = other, one
         while True:
@@ -57,7 +69,8 @@ class Literal:
             }
             plan[self.best(scores)] = other
 
-    def redistribute(self, plan, one, other):
+    def redistribute(self, plan: Plan, one: int, other: int) -> None:
+        """Figure 5.3."""
         loose = [u for u, n in plan.items() if n in (one, other) and self.fixed[u] < 0 and self.mean[u] > 0]
         for u in loose:
             del plan[u]
@@ -70,7 +83,8 @@ class Literal:
             loose.remove(unit)
         self.one_way(plan, one, other)
 
-    def exchange(self, plan, one, other, delta):
+    def exchange(self, plan: Plan, one: int, other: int, delta: float) -> None:
+        """Figure 5.4."""
         self.one_way(plan, one, other)
         count = sum(n in (one, other) for n in plan.values())
         for _ in range(count):
@@ -87,7 +101,8 @@ class Literal:
             plan[self.best(scores)] = taker
         self.one_way(plan, one, other)
 
-    def distribute(self, theta):
+    def distribute(self, theta: float) -> list[int]:
+        """Figure 5.6: node of each unit."""
         n = len(self.cpu)
         plan = {u: node for u, node in enumerate(self.fixed) if node >= 0}
         loose = [u for u, node in enumerate(self.fixed) if node < 0]
@@ -110,10 +125,11 @@ class Literal:
         self.improve(plan, theta)
         return [plan[u] for u in range(len(self.fixed))]
 
-    def improve(self, plan, theta):
+    def improve(self, plan: Plan, theta: float) -> None:
+        """Figure 5.7."""
         n = len(self.cpu)
 
-        def rho(i, j):
+        def rho(i: int, j: int) -> float:
             return self.cor(self.of(plan, i), self.of(plan, j))
 
         candidates = {(i, j): rho(i, j) for i in range(n) for j in range(i + 1, n)}
@@ -137,10 +153,10 @@ class Literal:
                         candidates[key] = rho(*key)
 
     @staticmethod
-    def least(candidates):
+    def least(candidates: dict[tuple[int, int], float]) -> tuple[int, int]:
         """The first pair that no later one is below by more than rounding."""
-        found = None
+        found = min(candidates)
         for pair in sorted(candidates):
-            if found is None or candidates[pair] < candidates[found] - EQUAL:
+            if candidates[pair] < candidates[found] - EQUAL:
                 found = pair
         return found
