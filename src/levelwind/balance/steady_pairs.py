@@ -27,7 +27,7 @@ class SteadyPairsPolicy:
 
     Notes
     -----
-    O(nodes² × samples + exchanges × steps × units of a pair² × samples). Ours. Against ``cor_se_imp``: the
+    O(nodes² × samples + exchanges × units of a pair² × (samples + steps)). Ours. Against ``cor_se_imp``: the
     partner is chosen by what there is to gain, not by correlation alone, and a step is weighed against the
     load that it moves, so that noise in a short window moves nothing.
     """
