@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent / "src" / "levelwind"
-# Each imports only what stands before it; `planning` is a module, the one door to all planners.
+# Each imports only what stands before it; `planning` is a module, the one door to all planners, `plugins` one
+# that planners and policies share.
 ORDER = [
-    "errors", "model", "frontend", "rewrite", "loads", "space", "placement", "planning", "balance",
+    "errors", "plugins", "model", "frontend", "rewrite", "loads", "space", "placement", "planning", "balance",
     "diffusion", "control", "sim", "operators", "runtime", "spark", "testing", "reproduce", "bench",
     "dashboard", "cli",
 ]  # fmt: skip

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from levelwind.balance import policy_names as policies
     from levelwind.errors import InputError, LevelwindError
     from levelwind.frontend import InputWarning, load, load_cluster, parse
     from levelwind.model import Cluster, Measures, Network, Node, Plan, PlanStatus
@@ -36,6 +37,7 @@ _HOMES = {
     "parse": "frontend",
     "plan": "planning",
     "planners": "placement",
+    "policies": "balance",
     "run": "spark.api",
     "size": "planning",
 }
@@ -60,6 +62,7 @@ __all__ = [
     "parse",
     "plan",
     "planners",
+    "policies",
     "run",
     "size",
 ]
@@ -69,5 +72,5 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         message = f"module 'levelwind' has no attribute {name!r}"
         raise AttributeError(message)
-    attribute = "planner_names" if name == "planners" else name
+    attribute = {"planners": "planner_names", "policies": "policy_names"}.get(name, name)
     return getattr(import_module(f"levelwind.{_HOMES[name]}"), attribute)

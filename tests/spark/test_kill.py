@@ -328,7 +328,7 @@ GENERATOR = {
     "format": "generator",
     "shape": "steady",
     "rate": 50,
-    "duration": "8s",
+    "duration": "20s",
     "speed": "max",
     "batch": "1s",
     "seed": 3,
@@ -341,7 +341,7 @@ GENERATOR = {
 
 def write_trace(path):
     start = datetime(2024, 1, 1, tzinfo=UTC)
-    rows = [(start + timedelta(milliseconds=20 * n), f"k{n % 4}", n % 10) for n in range(400)]
+    rows = [(start + timedelta(milliseconds=20 * n), f"k{n % 4}", n % 10) for n in range(1000)]
     schema = {"ts": pl.Datetime("us", "UTC"), "k": pl.String, "v": pl.Int32}
     pl.DataFrame(rows, schema=schema, orient="row").write_parquet(path)
 

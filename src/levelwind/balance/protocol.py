@@ -42,18 +42,24 @@ class Situation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A move that a policy would make: operator and node by position, and why."""
+    """A move that a policy would make: operator and node by position, and why.
+
+    Moves of one ``group`` are parts of one exchange: each may do harm without the others.
+    """
 
     operator: int
     to: int
     reason: str
+    group: int = 0
 
 
 class Policy(Protocol):
     """Proposes moves, best first; the manager accepts or rejects them one by one.
 
     Pure: the same situation and generator give the same proposals, no clock and no file is read, and nodes
-    are told apart by position alone. A policy is a frozen dataclass whose fields are its options.
+    are told apart by position alone. Operators that may not move stay, those of one unit move together, and
+    one without load never moves. A policy is a frozen dataclass; its fields are its options, made by
+    `option`.
     """
 
     name: ClassVar[str]

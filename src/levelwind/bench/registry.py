@@ -20,6 +20,7 @@ BENCHMARKS = {
     "start": "start-up of the small commands, against importing NumPy",
     "volume": "error of the feasible set's volume, against hit-or-miss with as many points",
     "resilient": "feasible set of resilient over that of rod, and CPU time against its budget",
+    "balance": "the correlation planner against print taken literally; sub-domains, policies, the manager",
     "simulator": "events per second of the simulator, against plain Python with a heap",
     "many_queries": "160 windowed aggregates in one run, against plain Structured Streaming's queries",
     "wide": "a batch of 1,000 small operators, against one filter per stream",

@@ -32,6 +32,7 @@ from levelwind.cli.measure import measure
 from levelwind.cli.move import move
 from levelwind.cli.plan import plan
 from levelwind.cli.planners import planners
+from levelwind.cli.policies import policies
 from levelwind.cli.reproduce import reproduce
 from levelwind.cli.run import run
 from levelwind.cli.schema import schema
@@ -52,6 +53,7 @@ COMMANDS = (
     explain,
     size,
     planners,
+    policies,
     simulate,
     run,
     status,

@@ -1,1 +1,6 @@
 """The manager: events in, instructions out. It does no I/O and has no clock."""
+
+from levelwind.control.journal import Journal, Record
+from levelwind.control.manager import Manager, UnderWay
+
+__all__ = ["Journal", "Manager", "Record", "UnderWay"]

@@ -94,7 +94,7 @@ def _series_measures(
         notes.append("load_std, load_correlation: all stated rates are constant")
         return None, None, None
     cpu = problem.cpu
-    series = _node_series(problem, problem.load_series, assignment)
+    series = node_series(problem, problem.load_series, assignment)
     std = float((series / cpu[:, None]).std(axis=1).mean())
     bound = float(series.sum(axis=0).std() / cpu.sum())
     if len(cpu) == 1:
@@ -103,7 +103,7 @@ def _series_measures(
     return std, bound, mean_correlation(series)
 
 
-def _node_series(problem: Problem, load_series: Floats, assignment: Ints) -> Floats:
+def node_series(problem: Problem, load_series: Floats, assignment: Ints) -> Floats:
     """Load of each node over time, the cost of sending included."""
     count, samples = len(problem.cpu), load_series.shape[1]
     series = sum_by(assignment, load_series, count)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from levelwind.errors import input_error
 from levelwind.loads.arrays import Ints
 from levelwind.loads.problem import Problem
 from levelwind.model import PlanStatus
+from levelwind.plugins import option
+
+__all__ = ["Decision", "Planner", "check_needs", "infeasible", "option"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +50,6 @@ class Planner(Protocol):
     def plan(self, problem: Problem, *, rng: np.random.Generator) -> Decision:
         """Decide. See the class for the contract."""
         ...
-
-
-def option(default: Any, text: str, *, choices: Sequence[str] = (), least: float | None = None) -> Any:
-    """A planner's option: its default, what it does, and what values it takes."""
-    return field(default=default, metadata={"text": text, "choices": tuple(choices), "least": least})
 
 
 def infeasible(*notes: str) -> Decision:

@@ -1,4 +1,4 @@
-"""Chance, with equal counts: what a plan is worth that nobody thought about."""
+"""Chance, with equal counts or with equal loads: what a plan is worth that nobody thought about."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from levelwind.loads.problem import Problem
 from levelwind.model import PlanStatus
+from levelwind.placement.balance import place_by_load
 from levelwind.placement.protocol import Decision, infeasible
 from levelwind.placement.units import make_units
 
@@ -38,4 +39,29 @@ class RandomPlanner:
                 nodes[unit] = rng.choice(np.flatnonzero(counts == counts.min()))
                 counts[nodes[unit]] += sizes[unit]
         reasons = ["pinned" if units.fixed[unit] >= 0 else "chance" for unit in units.of.tolist()]
+        return Decision(status=PlanStatus.PLACED, assignment=units.assignment(nodes), reasons=reasons)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomBalancedPlanner:
+    """Operators in random order, each to the node that it leaves least loaded.
+
+    O(operators × nodes). Reference: seed 001, section 5.1.3 (RAND-GLB).
+    """
+
+    name: ClassVar[str] = "random_balanced"
+    summary: ClassVar[str] = "operators in random order, each to the least loaded node, at mean rates"
+    origin: ClassVar[str] = "seed 001, section 5.1.3"
+    needs: ClassVar[str] = "rates"
+
+    def plan(self, problem: Problem, *, rng: np.random.Generator) -> Decision:
+        """Deal the operators out by load."""
+        units = make_units(problem)
+        if units.conflicts:
+            return infeasible(*units.conflicts)
+        nodes = place_by_load(units, units.mean_load, rng.permutation(units.count))
+        reasons = [
+            "pinned" if units.fixed[unit] >= 0 else "its turn came by chance, on the least loaded node"
+            for unit in units.of.tolist()
+        ]
         return Decision(status=PlanStatus.PLACED, assignment=units.assignment(nodes), reasons=reasons)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from levelwind.bench import plan_file, resilient, rod_scale, simulator, start, volume
+from levelwind.bench import balance, plan_file, resilient, rod_scale, simulator, start, volume
 from levelwind.bench.files import write_trees
 from levelwind.bench.literal_rod import literal_rod
 from levelwind.bench.plan_once import peak_memory_mb
@@ -123,3 +123,13 @@ def test_simulator_compares_time_per_event():
     assert result.ratio > 3
     assert result.ours.limit == pytest.approx(333.33, rel=1e-3)
     assert "million events per second" in result.notes[0]
+
+
+def test_balance_measures_planners_policies_and_the_manager():
+    sizes = balance.Sizes(nodes=(3, 4), many=60, managed_nodes=4, managed_operators=40)
+    answer = balance.run(ONCE, sizes=sizes).as_dict()
+    labels = [figure["label"] for figure in answer["figures"]]
+    assert {"correlation, 60 nodes by sub-domains", "steady_pairs, one pair"} <= set(labels)
+    assert any("a report of 40 operators on 4 nodes" in label for label in labels)
+    assert any("in sub-domains of" in note for note in answer["notes"])
+    assert answer["ratio"] > 1

@@ -188,6 +188,16 @@ def test_schema_is_json_in_either_form(run):
     assert run("schema", "--cluster").json["title"] == "Levelwind cluster"
 
 
+def test_policies_lists_options_with_defaults(run):
+    listed = {policy["name"]: policy for policy in run("policies").json}
+    assert {"cor_bal", "cor_re", "cor_se", "cor_re_imp", "cor_se_imp", "llf_bal", "rand_bal"} < set(listed)
+    options = {option["name"]: option for option in listed["cor_se_imp"]["options"]}
+    assert (options["threshold"]["default"], options["correlated"]["default"]) == (0.1, 0.8)
+    assert all(policy["summary"] and policy["origin"] for policy in listed.values())
+    text = run("policies", "--format", "text").out
+    assert "steady_pairs.worth" in text
+
+
 def test_planners_lists_options_with_defaults(run):
     listed = {planner["name"]: planner for planner in run("planners").json}
     assert set(listed["rod"]) == {"name", "summary", "origin", "needs", "options"}

@@ -1,0 +1,111 @@
+"""The operators of a network as a manager keeps them: names, rules and units as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from levelwind.errors import InputError, Problem
+from levelwind.loads.arrays import Floats, Ints
+from levelwind.loads.problem import make_problem
+from levelwind.model import Cluster, Network
+from levelwind.rewrite import PhysicalOperator, split
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roster:
+    """Physical operators in the order of the file.
+
+    Parameters
+    ----------
+    names
+        Of the operators.
+    pinned
+        Node that each is bound to, None for most.
+    movable
+        Whether an operator may move at all: not if it is pinned, declared immovable, or shares a table with
+        one of these.
+    unit
+        Operators on one table have one number; numbered from 0 in the order of the file.
+    """
+
+    network: Network
+    names: tuple[str, ...]
+    pinned: tuple[str | None, ...]
+    movable: NDArray[np.bool_]
+    unit: Ints
+
+    @cached_property
+    def position(self) -> dict[str, int]:
+        """Position of each operator by name."""
+        return {name: j for j, name in enumerate(self.names)}
+
+    @cached_property
+    def members(self) -> dict[int, tuple[int, ...]]:
+        """Operators of each unit that has more than one."""
+        count = np.bincount(self.unit, minlength=1)
+        found: dict[int, list[int]] = {}
+        for j in np.flatnonzero(count[self.unit] > 1).tolist():
+            found.setdefault(int(self.unit[j]), []).append(j)
+        return {unit: tuple(members) for unit, members in found.items()}
+
+    def together(self, operator: int) -> tuple[int, ...]:
+        """The operators that move with this one, itself among them."""
+        return self.members.get(int(self.unit[operator]), (operator,))
+
+    def stated_load(self, cluster: Cluster) -> Floats:
+        """Mean load of each operator by stated rates and costs; NaN where a rate is missing."""
+        return make_problem(self.network, cluster).mean_load
+
+
+def make_roster(network: Network, cluster: Cluster) -> Roster:
+    """Take the rules out of a network; a pin to a node that the cluster never had is an input error."""
+    operators = split(network).operators
+    known = set(cluster.names)
+    problems = [
+        Problem(rule="must name a node of the cluster", key=f"{o.name}.pinned", value=o.logical.pinned)
+        for o in operators
+        if o.logical.pinned is not None and o.logical.pinned not in known
+    ]
+    problems += _table_conflicts(operators)
+    if problems:
+        raise InputError(problems)
+    tables: dict[str, int] = {}
+    unit = np.empty(len(operators), dtype=np.int64)
+    numbered = 0
+    for j, operator in enumerate(operators):
+        table = operator.logical.table
+        if table is not None and table in tables:
+            unit[j] = tables[table]
+            continue
+        unit[j] = numbered
+        if table is not None:
+            tables[table] = numbered
+        numbered += 1
+    stays = np.array([not o.logical.movable or o.logical.pinned is not None for o in operators], dtype=bool)
+    bound = np.zeros(numbered, dtype=bool)
+    bound[unit[stays]] = True
+    return Roster(
+        network=network,
+        names=tuple(o.name for o in operators),
+        pinned=tuple(o.logical.pinned for o in operators),
+        movable=~bound[unit],
+        unit=unit,
+    )
+
+
+def _table_conflicts(operators: tuple[PhysicalOperator, ...]) -> list[Problem]:
+    pins: dict[str, set[str]] = {}
+    for operator in operators:
+        table, pin = operator.logical.table, operator.logical.pinned
+        if table is not None and pin is not None:
+            pins.setdefault(table, set()).add(pin)
+    rule = "operators on one table stay together and cannot be pinned to different nodes"
+    return [
+        Problem(rule=rule, key=f"table {table}", value=", ".join(sorted(nodes)))
+        for table, nodes in pins.items()
+        if len(nodes) > 1
+    ]

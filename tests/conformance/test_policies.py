@@ -1,0 +1,65 @@
+"""Every policy × every rule of the policies' contract."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from levelwind.balance import Proposal, Situation, policy_names
+from levelwind.testing import POLICY_CHECK_NAMES, PolicyCheckError, check_policy
+
+CASES = [
+    pytest.param(check, id=f"{name}-{pairing}-{check.name}")
+    for name in policy_names()
+    for pairing in ("central", "random", "neighbour")
+    for check in check_policy(name, options={"pairing": pairing}, central=pairing == "central")
+]
+
+
+@pytest.mark.parametrize("check", CASES)
+def test_policy_keeps_the_contract(check):
+    check.run()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToFirstPolicy:
+    """All to the first node, whatever the rules say."""
+
+    name: ClassVar[str] = "to_first"
+    summary: ClassVar[str] = "wrong on purpose"
+    origin: ClassVar[str] = "tests"
+
+    def propose(self, situation: Situation, *, rng: np.random.Generator) -> tuple[Proposal, ...]:
+        return tuple(Proposal(operator=j, to=0, reason="") for j in range(len(situation.node)))
+
+
+class ChancePolicy(ToFirstPolicy):
+    """One random operator to a random node, by the global generator; it writes into the situation."""
+
+    def propose(self, situation: Situation, *, rng: np.random.Generator) -> tuple[Proposal, ...]:
+        situation.cpu[:] = 1.0
+        if not len(situation.node):
+            return ()
+        operator = int(np.random.randint(len(situation.node)))  # noqa: NPY002
+        return (Proposal(operator=operator, to=0, reason="chance"),)
+
+
+def faults(policy):
+    found = set()
+    for check in check_policy(policy):
+        try:
+            check.run()
+        except PolicyCheckError:
+            found.add(check.name)
+    return found
+
+
+def test_checks_catch_a_policy_that_ignores_the_rules():
+    assert faults(ToFirstPolicy) == set(POLICY_CHECK_NAMES) - {"deterministic", "input_kept", "few_nodes"}
+
+
+def test_checks_catch_a_policy_that_is_not_pure():
+    assert {"deterministic", "input_kept", "no_danger"} <= faults(ChancePolicy)
