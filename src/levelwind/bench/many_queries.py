@@ -57,10 +57,10 @@ COLUMNS = {
     "dst": {"kind": "zipf", "values": 20, "exponent": 2.0, "prefix": "192.168."},
     "size": {"kind": "uniform", "low": 40, "high": 1500},
 }
-BATCHES, FULL_BATCHES = 20, 75
+BATCHES, FULL_BATCHES = 20, 70
 PLAIN_BATCHES = 12
-SEPARATE, FULL_SEPARATE = (10, 40), (10, 20, 40, 80, 120, 160)
-GROUPED, FULL_GROUPED = (4, 16), (4, 8, 12, 16)
+SEPARATE, FULL_SEPARATE = (10, 40), (10, 40, 80, 120, 160)
+GROUPED, FULL_GROUPED = (4, 16), (4, 8, 16)
 LIMIT_S, FULL_LIMIT_S = 45.0, 300.0
 START_S, START_EACH_S = 60.0, 2.0
 # Fewer batches than this say nothing.
