@@ -32,7 +32,7 @@ PLANNERS = ("rod", "llf", "connected")
 STREAMS, WORKERS = 3, 4
 CAP = 0.3
 # Seconds of stream per batch: long against what a task costs besides its operators.
-STRETCH_S = 3.0
+STRETCH_S = 2.0
 # Operators read streams or operators that do: after two batches at a point nothing older is under way.
 BATCHES = 2
 POINTS, FULL_POINTS = 15, 60
