@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from levelwind.model import Network, Port, Schema
-from levelwind.model.operator import Aggregate, Join, Multijoin
+from levelwind.model.operator import Aggregate, Filter, Join, Model, Multijoin, Union
 
 TIME = pl.Datetime("us", "UTC")
 # Watermarks before the first row and after the last.
@@ -45,8 +45,12 @@ def row_types(network: Network) -> dict[Port, RowType]:
             time = "join_time"
         else:
             time = found[operator.inputs[0]].time if operator.inputs else None
+        schema = operator.schema
+        if schema is None and isinstance(operator.spec, Filter | Model | Union) and operator.inputs:
+            # A network file leaves open what stands behind a model operator; when it runs, rows go through.
+            schema = found[operator.inputs[0]].schema
         for route in operator.routes:
-            found[Port(source=name, route=route)] = RowType(operator.schema, time)
+            found[Port(source=name, route=route)] = RowType(schema, time)
     return found
 
 

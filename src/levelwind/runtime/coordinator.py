@@ -217,6 +217,7 @@ class Coordinator:
             tokens=tuple(record.token if record and record.has_state else "" for record in records),
             streams=self._streams_before(),
             behind=self._behind(records, closing=closing),
+            rows={} if last is None else last.rows,
             closing=closing,
             in_flight=() if last is None else last.in_flight,
             staging={name: sink.staging for name, sink in self.sinks.items()},

@@ -329,7 +329,7 @@ def check_runnable(network: Network, given: Sequence[str] = ()) -> None:
         Problem(
             rule="a stream that is run must have a source",
             key=f"streams.{name}",
-            hint="state its source, or give a DataFrame in Python",
+            hint="state its source, or a rate at which rows are made up, or give a DataFrame in Python",
         )
         for name, stream in network.streams.items()
         if stream.source is None and name not in given
