@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, create_map, lit, struct, to_json
 
 from levelwind.errors import Problem, RunError
-from levelwind.runtime.commits import Published, write_whole
+from levelwind.runtime.commits import Published
+from levelwind.runtime.durable import write_whole
 from levelwind.spark.decoding import KAFKA
 from levelwind.spark.sinks import SparkSink
 
