@@ -24,6 +24,7 @@ from levelwind.runtime.sources import OWN_FORMATS
 from levelwind.runtime.staging import DEAD_LETTERS
 from levelwind.spark.decoding import KAFKA, check_kafka_source, read_stream
 from levelwind.spark.executor import SparkExecutor
+from levelwind.spark.filelog import forget_unplanned
 from levelwind.spark.intake import Intake, select_schema
 from levelwind.spark.kafka import KafkaSink, check_connector, check_kafka_sink, kafka_sink
 from levelwind.spark.session import start_session
@@ -144,6 +145,7 @@ class SparkRun:
         """The one query that reads all sources."""
         register(self.session)
         self.session.dataSource.register(BundleSource)
+        forget_unplanned(self.options.checkpoint / SPARK_CHECKPOINT)
         intake, whole = self._united()
         assert self.executor is not None
         self.executor.read_with(intake)
