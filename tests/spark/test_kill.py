@@ -252,7 +252,7 @@ def killed_often(folder, inputs, undisturbed, ways, seed, **told):
 
 
 def test_kills_while_files_are_noted(inputs, undisturbed, tmp_path):
-    """Spark's note of new files comes a moment before it plans a batch with them: some kills hit that moment."""
+    """Spark notes new files a moment before it plans a batch with them: some kills hit that moment."""
     run = killed_often(tmp_path, inputs, undisturbed, ["noted"] * 4, 3)
     print(f"{run.noted} kills between the two")
     assert run.kills > 0

@@ -281,12 +281,14 @@ class Coordinator:
                 marks=result.marks,
             )
         self._note_seen(seen)
+        if batch is None and self.last is not None:  # nothing was read
+            batch, offsets = self.last.batch, self.last.offsets
         return Commit(
             step=order.step,
             nodes=self.program.nodes,
             streams=streams,
             boxes=boxes,
-            batch=self.last.batch if batch is None and self.last is not None else batch,
+            batch=batch,
             offsets=tuple(offsets),
             time=datetime.fromtimestamp(self.clock(), UTC).isoformat(),
             fingerprints=self.fingerprints,
