@@ -258,7 +258,8 @@ def assert_same(sinks, reference, names=ALL):
 
 def environment():
     """Of a process that is to find the custom function."""
-    return {**os.environ, "PYTHONPATH": str(HERE), "PYTHONWARNINGS": "ignore"}
+    paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONWARNINGS": "ignore"}
 
 
 def command(network_file, *arguments):

@@ -98,6 +98,7 @@ class Killed:
         self.starts = 0
         self.between = 0  # kills after our commit of a batch and before Spark's
         self.amid = 0  # kills after Spark has planned a batch and before our commit of it
+        self.noted = 0  # kills after Spark has noted files and before it has planned a batch with them
         self.kills = 0
 
     def start(self):
@@ -142,6 +143,9 @@ class Killed:
             elif way == "commit":
                 for _ in range(self.chance.randint(1, 2)):
                     self.wait_for_new(process, "commits")
+            elif way == "noted":
+                self.wait_for_new(process, "commits")
+                self.wait_for_new(process, "spark", "sources", "0")
             elif way == "planned":
                 self.wait_for_new(process, "spark", "offsets")
                 time.sleep(self.chance.uniform(0, 0.2))
@@ -165,6 +169,8 @@ class Killed:
         return True
 
     def note(self):
+        planned = max(self.numbers("spark", "offsets"), default=-1)
+        self.noted += max(self.numbers("spark", "sources", "0"), default=-1) > planned
         steps = steps_of(str(self.checkpoint))
         if not steps:
             return
@@ -243,6 +249,13 @@ def killed_often(folder, inputs, undisturbed, ways, seed, **told):
         f" {watch.counted} of {len(watch.known)} files compared with their commits"
     )
     return run
+
+
+def test_kills_while_files_are_noted(inputs, undisturbed, tmp_path):
+    """Spark notes new files a moment before it plans a batch with them: some kills hit that moment."""
+    run = killed_often(tmp_path, inputs, undisturbed, ["noted"] * 4, 3)
+    print(f"{run.noted} kills between the two")
+    assert run.kills > 0
 
 
 def test_three_kills(inputs, undisturbed, tmp_path):

@@ -202,6 +202,27 @@ def test_a_live_run_is_looked_at_moved_and_stopped_from_another_process(tmp_path
     assert tried.ask("stats")["steps"] >= 1
 
 
+PLANNING = """
+streams: {a: {rate: [20, 0, 40]}, b: {rate: 10}}
+operators:
+  - {name: half, kind: model, input: a, cost: 1ms, selectivity: 0.5}
+  - {name: both, kind: model, inputs: [half, b], cost: 1ms}
+  - {name: steady, kind: model, series: [0.05, 0.1, 0.05]}
+outputs: {o: {input: both}}
+"""
+
+
+def test_a_planning_network_runs_at_its_stated_rates(tmp_path):
+    tried = Tried(tmp_path / "it", "1s")
+    tried.network.write_text(PLANNING)
+    ended = subprocess.run(tried.run_arguments("--until-idle"), capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout)["outputs"] == {"o": 30 + 30}
+    assert "made up, since they state no source: a (3 rates, one a second), b (10 rows/s)" in ended.stderr
+    burned = {name: told["cpu_s"] for name, told in tried.ask("stats")["operators"].items()}
+    assert burned["steady"] > 0
+
+
 def test_a_row_that_must_not_fail_ends_the_run_by_name(tmp_path):
     tried = Tried(tmp_path / "failing", "3s")
     tried.network.write_text(tried.network.read_text() + "errors: {on_error: fail}\n")

@@ -22,6 +22,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from levelwind.errors import LevelwindError
+from levelwind.frontend.columntypes import UNKNOWN
 
 Array = NDArray[Any]
 
@@ -74,7 +75,8 @@ def instance_of(
     change, not even for rows without a key (all null: instance 42 mod ``into``).
 
     Equal numbers of different types hash differently. Whoever splits two inputs by keys that are to meet
-    gives both the same ``types``.
+    gives both the same ``types``. Numbers of a type that is given as unknown are hashed as doubles, so that
+    equal ones hash alike whatever they are held in.
     """
     hashes = _hash(columns, types or [None] * len(columns), _XXHASH64)
     instances: NDArray[np.int64] = np.mod(hashes.view(np.int64), np.int64(into))
@@ -106,6 +108,8 @@ def _hash(columns: Sequence[pl.Series], types: Sequence[str | None], kind: _Kind
 def _as_typed(column: pl.Series, spark_type: str | None) -> pl.Series:
     """The column in the type that Spark would hold it in, where that type is hashed in its own way."""
     wanted = _SIMPLE.get(spark_type or "")
+    if spark_type == UNKNOWN and column.dtype.is_numeric():
+        wanted = pl.Float64()
     if wanted is None and spark_type is not None and (found := _DECIMAL.fullmatch(spark_type)):
         wanted = pl.Decimal(int(found[1]), int(found[2]))
     return column if wanted is None or column.dtype == wanted else column.cast(wanted)

@@ -110,6 +110,28 @@ def split_condition(where: str | None, sides: Sequence[Types]) -> Condition:
     return Condition((tuple(alone[0]), tuple(alone[1])), tuple(keys), *_asked_of_pairs(rest, types))
 
 
+@dataclass(frozen=True, slots=True)
+class EqualColumns:
+    """A column of the left and one of the right that are equal in every pair, and the type of comparison."""
+
+    sides: tuple[str, str]
+    type: str
+
+
+def equal_columns(where: str | None, sides: Sequence[Types]) -> list[EqualColumns]:
+    """The columns that a condition sets equal, in written order. Arguments as for `split_condition`."""
+    tree = None if where is None else parse_expression(where).tree
+    found = []
+    for conjunct in () if tree is None else conjuncts(tree):
+        equality = _equality(conjunct, sides, {**sides[0], **sides[1]})
+        if equality is not None:
+            (left, right), kind = equality
+            names = column_name(left), column_name(right)
+            if all(name in types for name, types in zip(names, sides, strict=True)):
+                found.append(EqualColumns(names, kind))
+    return found
+
+
 def _asked_of_pairs(rest: list[Expr], types: Types) -> tuple[Scalar | None, tuple[str, ...]]:
     """The conditions that are left as one, in written order, and the columns it reads."""
     from sqlglot import expressions as exp
@@ -156,6 +178,15 @@ def _sides_of(node: Expr, sides: Sequence[Types]) -> set[int]:
 
 def _key(node: Expr, sides: Sequence[Types], types: Types) -> Key | None:
     """The key that an equality makes, if it is one between the sides and computing it cannot fail."""
+    equality = _equality(node, sides, types)
+    if equality is None:
+        return None
+    (left, right), kind = equality
+    return Key((compile_tree(left.copy(), types), compile_tree(right.copy(), types)), kind)
+
+
+def _equality(node: Expr, sides: Sequence[Types], types: Types) -> tuple[tuple[Expr, Expr], str] | None:
+    """What is equal on the left and on the right, and the type in which it is compared."""
     from sqlglot import expressions as exp
 
     if not isinstance(node, exp.EQ):
@@ -170,6 +201,4 @@ def _key(node: Expr, sides: Sequence[Types], types: Types) -> Key | None:
     if kinds[0] is None or kinds[1] is None:
         return None
     kind = key_type(kinds[0], kinds[1])
-    if kind is None:
-        return None
-    return Key((compile_tree(halves[0].copy(), types), compile_tree(halves[1].copy(), types)), kind)
+    return None if kind is None else ((halves[0], halves[1]), kind)

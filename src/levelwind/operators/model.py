@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import polars as pl
 
-from levelwind.model import Operator
+from levelwind.model import Model, Operator
 from levelwind.operators.protocol import Kernel, Stepped
 from levelwind.operators.rows import Arrived, RowType
 from levelwind.operators.state import State
 
 # The state: how many rows each input has brought so far, as ``rows0``, ``rows1``, …
 COUNT = "rows"
+# The stream of one row a second by which load series are burned.
+SECONDS = "(seconds)"
 
 
 def burn(seconds: float, *, since: float | None = None) -> None:
     """Keeps this thread's CPU busy for so many CPU seconds. It does not sleep: load is what it is for.
-
-    Operators that state a load series and read nothing have no rows to burn for: whoever runs them calls
-    this once a second with the sample of that second.
 
     Parameters
     ----------
@@ -40,7 +39,28 @@ def make_model(operator: Operator, inputs: Sequence[RowType]) -> Kernel:
     # As written, not as the nearest binary fraction: 0.29 of 100 rows are 29, not 28. Nine decimal places are
     # kept exactly, and products of counts below then stay within 64 bits.
     selectivity = Fraction(operator.selectivity_of(None)).limit_denominator(10**9)
-    return Burner(operator.stated_cost_s, selectivity, tuple(rows.time for rows in inputs))
+    assert isinstance(operator.spec, Model)
+    outright = operator.spec.load or operator.spec.series
+    return Burner(
+        0.0 if outright else operator.stated_cost_s, selectivity, tuple(rows.time for rows in inputs)
+    )
+
+
+def outright_load_s(spec: Model, rows: Mapping[str, int], seconds: range) -> float:
+    """CPU seconds of a step for a load that is stated outright, which goes before a cost.
+
+    A series goes before load coefficients, as in planning; after its last sample it begins anew.
+
+    Parameters
+    ----------
+    rows
+        Rows that each stream has brought.
+    seconds
+        The numbers of the seconds that have passed.
+    """
+    if spec.series:
+        return sum(spec.series[second % len(spec.series)] for second in seconds)
+    return sum(cost_s * rows.get(stream, 0) for stream, cost_s in (spec.load or {}).items())
 
 
 @dataclass(frozen=True, slots=True)

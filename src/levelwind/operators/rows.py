@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from levelwind.model import Network, Port, Schema
-from levelwind.model.operator import Aggregate, Join, Multijoin
+from levelwind.model.operator import Aggregate, Filter, Join, Model, Multijoin, Union
 
 TIME = pl.Datetime("us", "UTC")
 # Watermarks before the first row and after the last.
@@ -45,8 +45,12 @@ def row_types(network: Network) -> dict[Port, RowType]:
             time = "join_time"
         else:
             time = found[operator.inputs[0]].time if operator.inputs else None
+        schema = operator.schema
+        if schema is None and isinstance(operator.spec, Filter | Model | Union) and operator.inputs:
+            # A network file leaves open what stands behind a model operator; when it runs, rows go through.
+            schema = found[operator.inputs[0]].schema
         for route in operator.routes:
-            found[Port(source=name, route=route)] = RowType(operator.schema, time)
+            found[Port(source=name, route=route)] = RowType(schema, time)
     return found
 
 
@@ -54,11 +58,13 @@ def row_types(network: Network) -> dict[Port, RowType]:
 class Arrived:
     """What has reached one input in this batch: rows in order of arrival, and the watermark after them.
 
-    Once an input's watermark is ``w``, no row with an event time below ``w`` comes through it any more.
+    Once an input's watermark is ``w``, no row with an event time below ``w`` comes through it any more. So
+    what an operator puts out must not be older than ``before``, its own watermark before this batch.
     """
 
     rows: pl.DataFrame
     watermark: int
+    before: int = BEGINNING
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ class Batch:
         For each box, the attempt that wrote its state; empty: it has none.
     streams, behind
         Watermarks before the step: of the streams, and behind every box.
+    rows
+        How many rows each stream has brought before the step.
     closing
         No row will follow: everything that is open is put out.
     staging
@@ -34,6 +36,7 @@ class Batch:
     tokens: tuple[str, ...] = ()
     streams: Mapping[str, int] = field(default_factory=dict)
     behind: tuple[int, ...] = ()
+    rows: Mapping[str, int] = field(default_factory=dict)
     closing: bool = False
     in_flight: tuple[InFlight, ...] = ()
     staging: Mapping[str, str] = field(default_factory=dict)

@@ -7,7 +7,6 @@ stands, the segments of its state, rows in flight, and the rows of the outputs t
 
 from __future__ import annotations
 
-import os
 from functools import lru_cache
 from pathlib import Path
 from weakref import WeakValueDictionary
@@ -17,6 +16,7 @@ import msgspec
 from levelwind.errors import input_error
 from levelwind.model.frozen import frozen_mapping
 from levelwind.operators.state import EMPTY, Segment, State, Table
+from levelwind.runtime.durable import write_whole
 from levelwind.runtime.messages import InFlight
 from levelwind.runtime.messages import Segment as Stored
 from levelwind.runtime.storage import read_segment
@@ -172,22 +172,6 @@ def write_commit(directory: str, commit: Commit) -> int:
 
 # Above this many bytes a commit is one line: laying it out would cost more than writing it.
 READABLE = 1 << 18
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that it is there whole or not at all, even if the machine stops."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with open(aside, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(aside, path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def steps_of(directory: str) -> list[int]:

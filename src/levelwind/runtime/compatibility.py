@@ -1,18 +1,23 @@
 """Whether a network may go on from a checkpoint that was made by another version of it.
 
 Operators that did not change keep their state, new ones start empty, those that are gone lose theirs. What
-cannot be right is refused: state that would be read as something it is not.
+cannot be right is refused: state that would be read as something it is not. Streams must stay as they are,
+since Spark knows its sources by their number. But traces and generators are one source to Spark, which knows
+them by name: these may come, to be read from their beginning, and go.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Iterable
 
 from levelwind.errors import InputError, Problem
 from levelwind.model import Network, Stream
 from levelwind.operators.rows import RowType
 from levelwind.runtime.commits import Commit, refuse_newer
 from levelwind.runtime.program import Box, Layout
+from levelwind.runtime.sources import OWN_FORMATS
 
 STREAM_PREFIX = "stream "
 
@@ -70,8 +75,9 @@ def _changed_streams(commit: Commit, now: dict[str, str], network: Network) -> l
     if not before:
         return []
     problems = []
+    free = {STREAM_PREFIX + name for name in _free(commit, before, network)}
     for name in sorted({*before, *(key for key in now if key.startswith(STREAM_PREFIX))}):
-        if before.get(name) == now.get(name):
+        if before.get(name) == now.get(name) or (name in free and (name not in before or name not in now)):
             continue
         what = (
             "is new"
@@ -85,6 +91,20 @@ def _changed_streams(commit: Commit, now: dict[str, str], network: Network) -> l
         key = name.removeprefix(STREAM_PREFIX)
         problems.append(Problem(rule=rule, key=f"streams.{key}", value=what, hint=hint))
     return problems
+
+
+def _free(commit: Commit, before: Iterable[str], network: Network) -> set[str]:
+    """The streams that may come and go: those of our own sources, if that is there before and after."""
+    known = {name.removeprefix(STREAM_PREFIX) for name in before}
+    # Ours is the last of Spark's sources, and its offset has a number for each stream.
+    last = json.loads(commit.offsets[-1]) if commit.offsets and commit.offsets[-1].startswith("{") else {}
+    ours_before = set(last) if set(last) <= known else set()
+    ours_now = {
+        name
+        for name, stream in network.streams.items()
+        if stream.source is not None and stream.source["format"] in OWN_FORMATS
+    }
+    return ours_before | ours_now if ours_before and ours_now else set()
 
 
 def _changed_boxes(commit: Commit, now: dict[str, str]) -> list[Problem]:
@@ -109,4 +129,11 @@ def _notes(commit: Commit, now: dict[str, str]) -> list[str]:
         notes.append(f"new, start empty: {', '.join(new)}")
     if gone:
         notes.append(f"gone, their state is given up: {', '.join(gone)}")
+    was, is_now = (
+        {name for name in names if name.startswith(STREAM_PREFIX)} for names in (commit.fingerprints, now)
+    )
+    if was and is_now - was:
+        notes.append(f"read from their beginning: {', '.join(sorted(is_now - was))}")
+    if was - is_now:
+        notes.append(f"no longer read: {', '.join(sorted(was - is_now))}")
     return notes

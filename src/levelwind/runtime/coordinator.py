@@ -23,9 +23,10 @@ from levelwind.runtime.commits import (
     steps_of,
     write_commit,
 )
+from levelwind.runtime.durable import force_directories
 from levelwind.runtime.messages import BoxReport, NodeReport, Seen, TableReport
 from levelwind.runtime.program import Layout, Program
-from levelwind.runtime.retention import Retention
+from levelwind.runtime.retention import Retention, clear_staging
 from levelwind.runtime.sinks import Sink
 from levelwind.runtime.watermarks import advance, input_watermarks
 
@@ -123,7 +124,9 @@ class Coordinator:
             self.last = read_commit(self.directory, steps[-1])
             self._publish(self.last)
             self._take_over_placement(self.last)
-        self._retention.start([read_commit(self.directory, step) for step in steps])
+        commits = [read_commit(self.directory, step) for step in steps]
+        self._retention.start(commits)
+        clear_staging([sink.staging for sink in self.sinks.values()], commits)
         return self.last
 
     def _take_over_placement(self, commit: Commit) -> None:
@@ -217,6 +220,7 @@ class Coordinator:
             tokens=tuple(record.token if record and record.has_state else "" for record in records),
             streams=self._streams_before(),
             behind=self._behind(records, closing=closing),
+            rows={} if last is None else last.rows,
             closing=closing,
             in_flight=() if last is None else last.in_flight,
             staging={name: sink.staging for name, sink in self.sinks.items()},
@@ -277,12 +281,14 @@ class Coordinator:
                 marks=result.marks,
             )
         self._note_seen(seen)
+        if batch is None and self.last is not None:  # nothing was read
+            batch, offsets = self.last.batch, self.last.offsets
         return Commit(
             step=order.step,
             nodes=self.program.nodes,
             streams=streams,
             boxes=boxes,
-            batch=self.last.batch if batch is None and self.last is not None else batch,
+            batch=batch,
             offsets=tuple(offsets),
             time=datetime.fromtimestamp(self.clock(), UTC).isoformat(),
             fingerprints=self.fingerprints,
@@ -328,10 +334,10 @@ class Coordinator:
                 self._silent_since[part.stream] = now
 
     def _publish(self, commit: Commit) -> None:
-        for entry in commit.outbox:
-            # An output that was there at the last commit may be gone after a restart, and with it its rows.
-            if entry.output in self.sinks:
-                self.sinks[entry.output].publish(commit.step, entry)
+        # An output that was there at the last commit may be gone after a restart, and with it its rows.
+        there = [entry for entry in commit.outbox if entry.output in self.sinks]
+        changed = [self.sinks[entry.output].publish(commit.step, entry) for entry in there]
+        force_directories(path for path in changed if path is not None)
 
 
 def _tables(before: BoxRecord | None, reported: Mapping[str, TableReport]) -> dict[str, TableRecord]:

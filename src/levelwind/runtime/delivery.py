@@ -11,7 +11,8 @@ import polars as pl
 from levelwind.model import Port
 from levelwind.operators.hashing import instance_of
 from levelwind.operators.rows import ORDER
-from levelwind.runtime.program import Cut, Layout, Part
+from levelwind.runtime.cuts import Cut
+from levelwind.runtime.program import Layout, Part
 
 
 def parted(layout: Layout, port: Port, rows: pl.DataFrame) -> Iterator[tuple[Part, pl.DataFrame]]:
@@ -33,10 +34,9 @@ def parted(layout: Layout, port: Port, rows: pl.DataFrame) -> Iterator[tuple[Par
 
 def cut_rows(rows: pl.DataFrame, cut: Cut) -> list[pl.DataFrame]:
     """The rows of each instance, in their order."""
-    columns, into = cut
-    names = columns or tuple(name for name in rows.columns if name != ORDER)
-    instances = instance_of([rows.get_column(name) for name in names], into)
+    names = cut.columns or tuple(name for name in rows.columns if name != ORDER)
+    instances = instance_of([rows.get_column(name) for name in names], cut.into, cut.types or None)
     order = np.argsort(instances, kind="stable")
-    bounds = np.searchsorted(instances[order], np.arange(into + 1))
+    bounds = np.searchsorted(instances[order], np.arange(cut.into + 1))
     sorted_rows = rows[order]
     return [sorted_rows.slice(int(low), int(high - low)) for low, high in pairwise(bounds)]

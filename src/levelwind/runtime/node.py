@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from levelwind.errors import RunError
-from levelwind.model import Port
+from levelwind.model import Model, Port
 from levelwind.operators.hashing import xxhash64
+from levelwind.operators.model import SECONDS, burn, outright_load_s
 from levelwind.operators.protocol import Stepped
-from levelwind.operators.rows import END, ORDER, Arrived
+from levelwind.operators.rows import BEGINNING, END, ORDER, Arrived
 from levelwind.operators.state import Segment, State
 from levelwind.operators.types import empty_frame
 from levelwind.runtime.batch import Batch
@@ -71,6 +72,7 @@ class NodeStep:
         self.number = {part: index for index, part in enumerate(self.parts)}
         self.inbox = _Inbox()
         self.task = Task(batch, node, level)
+        self.rows: dict[str, int] = {}
 
     def run(self, messages: Iterable[bytes]) -> Iterator[Message]:
         """Yield messages for the next superstep; after the last one, reports for the driver."""
@@ -83,6 +85,8 @@ class NodeStep:
                     yield self.node, message
             elif isinstance(header, Entry):
                 seen += header.seen
+                for part in header.seen:
+                    self.rows[part.stream] = self.rows.get(part.stream, 0) + part.rows
                 if not last:
                     yield self.node, message
             else:
@@ -142,6 +146,7 @@ class NodeStep:
         start = time.process_time()
         try:
             results = group.step(states, inputs)
+            self._burn(group.boxes[0])
         except Exception as error:
             names = ", ".join(box.name for box in group.boxes)
             message = f"operator {names}: {type(error).__name__}: {error}"
@@ -174,14 +179,23 @@ class NodeStep:
                 )
             )
 
+    def _burn(self, box: Box) -> None:
+        """Spend what a model operator states outright, whatever it reads."""
+        if isinstance(box.operator.spec, Model):
+            before = self.batch.rows.get(SECONDS, 0)
+            seconds = range(before, before + self.rows.get(SECONDS, 0))
+            instances = len(self.layout.boxes_of[box.operator.name])
+            burn(outright_load_s(box.operator.spec, self.rows, seconds) / instances)
+
     def _arrived(self, box: Box, watermarks: Sequence[int]) -> list[Arrived]:
         arrived = []
+        before = self.batch.behind[box.index] if self.batch.behind else BEGINNING
         for number, watermark in enumerate(watermarks):
             rows = self.inbox.take(box.index, number)
             if rows is None:
                 port = box.operator.inputs[number]
                 rows = empty_frame(self.layout.types[port], ordered=port in self.layout.ordered)
-            arrived.append(Arrived(rows, watermark))
+            arrived.append(Arrived(rows, watermark, before))
         return arrived
 
     def _send(self, box: Box, port: Port, rows: pl.DataFrame) -> Iterator[Message]:

@@ -9,9 +9,7 @@ from functools import cached_property
 from levelwind.model import Network, Operator, Port
 from levelwind.model.operator import Aggregate, Join, Multijoin, RowWindow
 from levelwind.operators.rows import RowType, row_types
-
-# How rows are parted among the instances of a split operator: the columns hashed, and into how many.
-Cut = tuple[tuple[str, ...], int]
+from levelwind.runtime.cuts import Cut, cuts_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +46,7 @@ class Layout:
     network: Network
     boxes: tuple[Box, ...] = field(init=False)
     types: Mapping[Port, RowType] = field(init=False)
+    cuts: Mapping[str, tuple[Cut, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
         boxes: list[Box] = []
@@ -67,6 +66,9 @@ class Layout:
                 )
         object.__setattr__(self, "boxes", tuple(boxes))
         object.__setattr__(self, "types", row_types(self.network))
+        split = [operator for operator in self.network.operators.values() if operator.split is not None]
+        cuts = {each.name: cuts_of(each, [self.types[port] for port in each.inputs]) for each in split}
+        object.__setattr__(self, "cuts", cuts)
 
     @cached_property
     def boxes_of(self) -> Mapping[str, tuple[Box, ...]]:
@@ -95,7 +97,7 @@ class Layout:
         port = box.operator.inputs[number]
         if box.instance is None:
             return Part(port)
-        return Part(port, (self._cut_columns(box.operator, number), self._into(box.operator)), box.instance)
+        return Part(port, self.cuts[box.operator.name][number], box.instance)
 
     @cached_property
     def parts(self) -> Mapping[Port, tuple[Part, ...]]:
@@ -157,21 +159,6 @@ class Layout:
             for name in sources:
                 found[name] |= sources - {name}
         return {name: frozenset(others) for name, others in found.items()}
-
-    @staticmethod
-    def _into(operator: Operator) -> int:
-        assert operator.split is not None
-        return operator.split.into
-
-    @staticmethod
-    def _cut_columns(operator: Operator, number: int) -> tuple[str, ...]:
-        """The columns of one input that decide on the instance; none: all columns."""
-        assert operator.split is not None
-        by = operator.split.by
-        if isinstance(operator.spec, Join | Multijoin):
-            alias = operator.spec.aliases[number] + "."
-            return tuple(name.removeprefix(alias) for name in by if name.startswith(alias))
-        return by
 
 
 def depends_on_order(operator: Operator) -> bool:

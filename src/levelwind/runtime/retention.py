@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from levelwind.runtime.commits import Commit, path_of
@@ -42,6 +42,16 @@ class Retention:
             for name in files - self._held[0][1]:
                 Path(self._directory, STATE, name).unlink(missing_ok=True)
             path_of(self._directory, step).unlink(missing_ok=True)
+
+
+def clear_staging(folders: Iterable[str], commits: Iterable[Commit]) -> None:
+    """Delete rows that killed attempts have staged: those that no commit names."""
+    named = {path for commit in commits for entry in commit.outbox for path in entry.staged}
+    for folder in folders:
+        if folder and Path(folder).is_dir():
+            for path in Path(folder).iterdir():
+                if str(path) not in named:
+                    path.unlink(missing_ok=True)
 
 
 def files_of(commit: Commit) -> set[str]:

@@ -24,7 +24,7 @@ from uuid import uuid4
 import msgspec
 
 from levelwind.errors import input_error
-from levelwind.runtime.commits import write_whole
+from levelwind.runtime.durable import write_whole
 
 logger = logging.getLogger(__name__)
 RUNNING, STOPPED, FINISHED, FAILED = "running", "stopped", "finished", "failed"

@@ -67,6 +67,22 @@ class Steady(_Smooth):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Series(_Smooth):
+    """A rate for each second in turn, in rows per second; silence after the last."""
+
+    rates: tuple[float, ...]
+
+    def _rows_by(self, seconds: Floats) -> Floats:
+        return np.interp(seconds, np.arange(len(self.rates) + 1), _rows_by_second(self.rates))
+
+
+@lru_cache(maxsize=256)
+def _rows_by_second(rates: tuple[float, ...]) -> Floats:
+    """Rows by the beginning of each second, and by the end of the last."""
+    return np.concatenate([[0.0], np.cumsum(rates)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Periodic(_Smooth):
     """``high`` rows per second for half of each period, ``low`` for the other half.
 

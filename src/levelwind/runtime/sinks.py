@@ -15,6 +15,7 @@ from typing import Protocol
 import pyarrow.parquet as parquet
 
 from levelwind.runtime.commits import Published
+from levelwind.runtime.durable import force
 
 
 class Sink(Protocol):
@@ -23,8 +24,11 @@ class Sink(Protocol):
     staging: str
     exactly_once: bool
 
-    def publish(self, step: int, published: Published) -> None:
-        """Make the rows of a step visible; called again after a crash."""
+    def publish(self, step: int, published: Published) -> Path | None:
+        """Make the rows of a step visible; called again after a crash.
+
+        Returns the directory that changed, if there is one: it is forced to disk with those of all others.
+        """
         ...
 
     def holds_rows(self) -> bool:
@@ -42,7 +46,7 @@ class ParquetSink:
         # Beside the directory, not in it: no reader may stumble over what is not committed.
         self.staging = str(self.path.parent / f".{self.path.name}.staging")
 
-    def publish(self, step: int, published: Published) -> None:
+    def publish(self, step: int, published: Published) -> Path | None:
         """Rename the staged file into place; several are first made one."""
         final = self.path / f"part-{step:09d}.parquet"
         staged = [Path(path) for path in published.staged]
@@ -52,6 +56,7 @@ class ParquetSink:
             os.replace(self._one(staged), final)
         for path in staged:
             path.unlink(missing_ok=True)
+        return self.path if self.path.is_dir() else None
 
     def _one(self, staged: Sequence[Path]) -> Path:
         if len(staged) == 1:
@@ -60,6 +65,7 @@ class ParquetSink:
         with parquet.ParquetWriter(joined, parquet.read_schema(staged[0])) as writer:
             for path in staged:
                 writer.write_table(parquet.read_table(path).cast(writer.schema))
+        force([joined])
         return joined
 
     def holds_rows(self) -> bool:

@@ -175,6 +175,19 @@ class OptionReader:
             return least if default is None else default
         return found
 
+    def numbers(self, name: str) -> tuple[float, ...]:
+        """One number or more, none below 0, as a list or its JSON text."""
+        value = self._options.get(name)
+        try:
+            listed = json.loads(value) if isinstance(value, str) else list(value or ())
+            found = tuple(float(item) for item in listed)
+        except (TypeError, ValueError):
+            found = ()
+        if not found or not all(math.isfinite(item) and item >= 0 for item in found):
+            self.refuse(name, "must be a list of numbers of at least 0", value)
+            return (0.0,)
+        return found
+
     def integer(self, name: str, default: int, *, least: int = 1) -> int:
         """A whole number of at least ``least``."""
         value = self._options.get(name)

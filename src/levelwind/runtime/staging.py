@@ -23,6 +23,7 @@ class Stage:
         self._name = name
         self._dead: list[pl.DataFrame] = []
         self.staged: list[Staged] = []
+        self.files: list[Path] = []
 
     def put(self, output: str, rows: pl.DataFrame, rank: int) -> None:
         """Rows of an output; ``rank`` orders what several producers put out.
@@ -36,6 +37,7 @@ class Stage:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{self._name}-{len(self.staged)}.parquet"
         parquet.write_table(as_written(rows).to_arrow(), path)
+        self.files.append(path)
         self.staged.append(Staged(output, str(path), rows.height, rank))
 
     def reject(self, operator: str, rejected: Rejected) -> None:

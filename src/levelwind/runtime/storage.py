@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import os
 from pathlib import Path
 
 import polars as pl
@@ -26,6 +25,7 @@ class SegmentWriter:
         self._name = name
         self._pieces: list[bytes] = []
         self._offset = 0
+        self.files: list[Path] = []
 
     def add(self, frame: pl.DataFrame) -> tuple[str, int]:
         """Take a frame; returns its place and its size in bytes."""
@@ -36,15 +36,14 @@ class SegmentWriter:
         return place, len(piece)
 
     def close(self) -> None:
-        """Write the file, if there is anything to write, and see it on the disk."""
+        """Write the file, if there is anything to write."""
         if not self._pieces:
             return
-        folder = Path(self._directory, STATE)
-        folder.mkdir(parents=True, exist_ok=True)
-        with open(folder / f"{self._name}.arrow", "wb") as file:
+        path = Path(self._directory, STATE, f"{self._name}.arrow")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "wb") as file:
             file.writelines(self._pieces)
-            file.flush()
-            os.fsync(file.fileno())
+        self.files.append(path)
 
 
 def file_of(place: str) -> str:

@@ -9,6 +9,7 @@ import time
 from uuid import uuid4
 
 from levelwind.runtime.batch import Batch
+from levelwind.runtime.durable import force
 from levelwind.runtime.messages import BoxReport, InFlight, NodeReport, Seen
 from levelwind.runtime.staging import Stage
 from levelwind.runtime.storage import SegmentWriter
@@ -37,9 +38,10 @@ class Task:
         self._wall, self._cpu = time.perf_counter(), time.process_time()
 
     def finish(self) -> NodeReport:
-        """Write what is to be written, and report."""
+        """Write what is to be written, see it all on the disk, and report."""
         self.stage.close()
         self.segments.close()
+        force([*self.stage.files, *self.segments.files])
         return NodeReport(
             node=self.node,
             level=self.level,

@@ -2,11 +2,12 @@
 
 The options of ``format: generator``:
 
-- ``shape``: ``steady`` {rate}; ``periodic`` {high, low, period, phase}; ``onoff`` {rate, on, off}; or
-  ``selfsimilar`` {rate, hurst, cv}. Its parameters stand beside it. Rates are in rows per second.
+- ``shape``: ``steady`` {rate}; ``periodic`` {high, low, period, phase}; ``onoff`` {rate, on, off};
+  ``selfsimilar`` {rate, hurst, cv}; or ``series`` {rates}, one a second. Its parameters stand beside it.
+  Rates are in rows per second.
 - ``seed``, default 0; ``columns``: what stands in which column, by column (see `levelwind.runtime.fillings`).
-- ``duration`` or ``rows``: the end; without, there is none. ``start``: the first event time, default
-  2026-01-01T00:00:00Z.
+- ``duration`` or ``rows``: the end; without, there is none (of a series: its own). ``start``: the
+  first event time, default 2026-01-01T00:00:00Z.
 - ``speed``: 1 (default) is real time, 10 ten times as fast, ``max`` as fast as it can, in batches of
   ``batch`` (default 1s) of event time.
 - ``partitions``: how many tasks make a batch's rows, default 1.
@@ -28,7 +29,7 @@ from levelwind.model import Schema
 from levelwind.runtime.fillings import Filling, Rows, read_filling
 from levelwind.runtime.randomness import key
 from levelwind.runtime.replay import ROWS_PER_RECORD_BATCH, Offset, even_parts, offset_of
-from levelwind.runtime.shapes import SLOT_US, OnOff, Periodic, SelfSimilar, Shape, Steady
+from levelwind.runtime.shapes import SLOT_US, OnOff, Periodic, SelfSimilar, Series, Shape, Steady
 from levelwind.runtime.source_options import US_PER_S, OptionReader, arrow_schema
 
 # 2026-01-01T00:00:00Z: event time must not depend on when a run was started.
@@ -39,6 +40,7 @@ SHAPES = {
     "periodic": ("high", "low", "period", "phase"),
     "onoff": ("rate", "on", "off"),
     "selfsimilar": ("rate", "hurst", "cv"),
+    "series": ("rates",),
 }
 COMMON = ("shape", "time", "seed", "duration", "rows", "speed", "batch", "start", "columns", "partitions")
 # Shorter bursts could not be told from noise in slots of 100 ms, and there would be very many.
@@ -218,15 +220,19 @@ def _read(reader: OptionReader, schema: Schema, time: str | None) -> Generator:
     column = reader.time_column(schema, time)
     if "duration" in reader and "rows" in reader:
         reader.refuse("rows", "cannot go with duration: one of them is the end")
+    if "rows" in reader and word == "series":
+        reader.refuse("rows", "cannot go with a series: it says how many rows there are")
     seed = reader.integer("seed", 0, least=-(2**63))
     target = arrow_schema(schema)
+    shape = _read_shape(reader, word, seed)
+    length = len(shape.rates) * US_PER_S if isinstance(shape, Series) else None
     return Generator(
-        shape=_read_shape(reader, word, seed),
+        shape=shape,
         schema=target,
         time=column,
         fillings=_read_fillings(reader, target, column),
         seed=seed,
-        duration_us=reader.duration_us("duration") if "duration" in reader else None,
+        duration_us=reader.duration_us("duration") if "duration" in reader else length,
         rows=reader.integer("rows", 1) if "rows" in reader else None,
         speed=reader.speed(),
         batch_us=reader.duration_us("batch", US_PER_S),
@@ -249,6 +255,8 @@ def _read_shape(reader: OptionReader, word: str | None, seed: int) -> Shape:
             reader.refuse("hurst", "must be below 1", hurst)
         cv = reader.number("cv", USUAL_CV)
         return SelfSimilar(rate=reader.number("rate", above=True), hurst=hurst, cv=cv, seed=seed)
+    if word == "series":
+        return Series(rates=reader.numbers("rates"))
     return Steady(rate=reader.number("rate", above=True) if word == "steady" else 1.0)
 
 

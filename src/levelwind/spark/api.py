@@ -28,6 +28,7 @@ from levelwind.runtime.progress import Progress, status_of
 from levelwind.runtime.recording import OPERATORS, STEPS, Recorder, read_statistics
 from levelwind.runtime.rundir import FAILED, FINISHED, RUNNING, STOPPED, RunDirectory
 from levelwind.runtime.sinks import ParquetSink
+from levelwind.runtime.stand_ins import with_stand_ins
 from levelwind.spark.checks import check_network, default_cluster
 from levelwind.spark.run import RunOptions, SparkRun, StopAskedError
 
@@ -370,7 +371,8 @@ def prepare(
     Takes what `run` takes.
     """
     nodes = default_cluster(cluster, master)
-    check_network(network, sources or {}, until_idle=until_idle)
+    as_run, made_up = with_stand_ins(network, sources or {})
+    check_network(as_run, sources or {}, until_idle=until_idle)
     if run_dir is None:
         run_dir = Path(tempfile.gettempdir(), f"levelwind-{uuid4().hex[:12]}")
     at = Path(run_dir).absolute()
@@ -379,7 +381,7 @@ def prepare(
         rule, hint = "a run must have a directory of its own", "a run is at work in this one"
         raise input_error(rule, key="--run-dir", value=at, hint=hint)
     prepared = Run(
-        network,
+        as_run,
         nodes,
         _placement(network, nodes, planner, options, placement, seed),
         directory=at,
@@ -392,6 +394,7 @@ def prepare(
         moves=moves,
         on_step=on_step,
     )
+    prepared.spark_run.notes += made_up
     steps = steps_of(str(where))
     if steps:
         check_commit(read_commit(str(where), steps[-1]), prepared.spark_run.layout, nodes.names)

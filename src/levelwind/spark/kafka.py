@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, create_map, lit, struct, to_json
 
 from levelwind.errors import Problem, RunError
-from levelwind.runtime.commits import Published, write_whole
+from levelwind.runtime.commits import Published
+from levelwind.runtime.durable import write_whole
 from levelwind.spark.decoding import KAFKA
 from levelwind.spark.sinks import SparkSink
 
@@ -68,6 +69,16 @@ class KafkaSink(SparkSink):
             write_whole(self._mark, str(step).encode())
         for path in staged:
             Path(path).unlink(missing_ok=True)
+
+    def holds_rows(self) -> bool:
+        """Never, whatever is in the topic: others may write to it, and none of it is ours to judge.
+
+        So a run without the checkpoint of an earlier one is not refused, as it is by a directory that has
+        files. Recovery does not depend on it: what was written is known by the mark in the checkpoint, or by
+        the note in Kafka. But ``batch_id`` then begins at 0 again, so a reader that tells repeats apart by it
+        needs a topic for each checkpoint.
+        """
+        return False
 
     def close(self) -> None:
         """Nothing is held between steps."""

@@ -24,6 +24,7 @@ from levelwind.runtime.sources import OWN_FORMATS
 from levelwind.runtime.staging import DEAD_LETTERS
 from levelwind.spark.decoding import KAFKA, check_kafka_source, read_stream
 from levelwind.spark.executor import SparkExecutor
+from levelwind.spark.filelog import forget_unplanned
 from levelwind.spark.intake import Intake, select_schema
 from levelwind.spark.kafka import KafkaSink, check_connector, check_kafka_sink, kafka_sink
 from levelwind.spark.localfiles import checkpoint_address
@@ -145,6 +146,7 @@ class SparkRun:
         """The one query that reads all sources."""
         register(self.session)
         self.session.dataSource.register(BundleSource)
+        forget_unplanned(self.options.checkpoint / SPARK_CHECKPOINT)
         intake, whole = self._united()
         assert self.executor is not None
         self.executor.read_with(intake)
@@ -330,7 +332,7 @@ def check_runnable(network: Network, given: Sequence[str] = ()) -> None:
         Problem(
             rule="a stream that is run must have a source",
             key=f"streams.{name}",
-            hint="state its source, or give a DataFrame in Python",
+            hint="state its source, or a rate at which rows are made up, or give a DataFrame in Python",
         )
         for name, stream in network.streams.items()
         if stream.source is None and name not in given

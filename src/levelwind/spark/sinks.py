@@ -9,7 +9,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import lit
 
-from levelwind.runtime.commits import Published, write_whole
+from levelwind.runtime.commits import Published
+from levelwind.runtime.durable import write_whole
 
 CONSOLE_ROWS = 20
 

@@ -128,6 +128,12 @@ def test_networks_that_cannot_be_run(run, write, no_spark, tmp_path, old, new, k
     assert not directory.exists()
 
 
+def test_a_planning_network_without_an_end_is_not_run_until_it_ends(run, no_spark, tmp_path):
+    ended = run("run", WORKED, "--nodes", 2, "--until-idle", "--run-dir", tmp_path / "run")
+    assert ended.problem_keys() == ["streams.I1.source"]
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_sink_that_holds_rows_is_refused_without_its_checkpoint(run, network, no_spark, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "part-0.parquet").write_text("old")

@@ -4,6 +4,7 @@ import pytest
 
 from levelwind.frontend import parse_network
 from levelwind.model import Port
+from levelwind.runtime.cuts import Cut
 from levelwind.runtime.program import Layout, Part, Program, Reader
 
 SCHEMA = {"ts": "timestamp", "k": "string", "v": "bigint"}
@@ -93,24 +94,24 @@ class TestParts:
 
     def test_readers_that_are_cut_alike_share_their_parts(self):
         of = layout(count("h", "a", split=SPLIT), count("i", "a", split=SPLIT), keep("f", "a"))
-        cut = (("k",), 2)
+        cut = Cut(("k",), (None,), 2)
         assert of.parts[port("a")] == (Part(port("a"), cut, 0), Part(port("a"), cut, 1), Part(port("a")))
         assert of.readers[Part(port("a"), cut, 1)] == (Reader(1, 0), Reader(3, 0))
 
     def test_readers_that_are_cut_otherwise_do_not(self):
         of = layout(count("h", "a", split=SPLIT), count("i", "a", split={"into": 3, "by": "k"}))
         assert [(part.cut, part.instance) for part in of.parts[port("a")]] == [
-            ((("k",), 2), 0),
-            ((("k",), 2), 1),
-            ((("k",), 3), 0),
-            ((("k",), 3), 1),
-            ((("k",), 3), 2),
+            (Cut(("k",), (None,), 2), 0),
+            (Cut(("k",), (None,), 2), 1),
+            (Cut(("k",), (None,), 3), 0),
+            (Cut(("k",), (None,), 3), 1),
+            (Cut(("k",), (None,), 3), 2),
         ]
 
     def test_a_split_join_cuts_each_input_by_its_own_columns(self):
         of = layout(pair("p", "a", "b", split={"into": 2, "by": ["a.k", "b.k"]}))
-        assert of.part_read(of.boxes[1], 0) == Part(port("a"), (("k",), 2), 1)
-        assert of.part_read(of.boxes[1], 1) == Part(port("b"), (("k",), 2), 1)
+        assert of.part_read(of.boxes[1], 0) == Part(port("a"), Cut(("k",), (None,), 2), 1)
+        assert of.part_read(of.boxes[1], 1) == Part(port("b"), Cut(("k",), (None,), 2), 1)
 
     def test_routes_are_ports_of_their_own(self):
         routes = {"low": "v < 5", "rest": "true"}
@@ -221,6 +222,6 @@ class TestProgram:
     def test_the_parts_of_a_split_reader_go_to_their_instances(self):
         of = layout(keep("f", "a"), count("h", "f", split=SPLIT))
         found = program(of, **{"h[1]": "n3"})
-        cut = (("k",), 2)
+        cut = Cut(("k",), (None,), 2)
         assert found.destinations[Part(port("f"), cut, 0)] == ((0, 0),)
         assert found.destinations[Part(port("f"), cut, 1)] == ((2, 1),)

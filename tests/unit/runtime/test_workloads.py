@@ -45,6 +45,7 @@ SHAPES = {
     "onoff": {"shape": "onoff", "rate": 400, "on": "300ms", "off": "500ms"},
     "selfsimilar": {"shape": "selfsimilar", "rate": 300},
 }
+SERIES = {"shape": "series", "rates": [300, 0, 450.5, 20]}
 
 
 def generator(**options):
@@ -55,7 +56,7 @@ def table(found, start, end):
     return pa.Table.from_batches(found.read(start, end), schema=found.schema).combine_chunks()
 
 
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("shape", [*SHAPES.values(), SERIES], ids=[*SHAPES, "series"])
 @given(cuts=st.lists(st.integers(0, 4 * SECOND), max_size=6))
 @settings(max_examples=15)
 def test_any_cuts_give_the_same_whole(shape, cuts):
@@ -142,6 +143,21 @@ def test_steady_has_the_very_rate():
         counts = Steady(rate=rate).counts(0, 10_000)
         assert counts.sum() == int(rate * 1000 + 1e-6)
         assert counts.max() - counts.min() <= 1
+
+
+def test_a_series_has_the_rate_of_each_second_and_then_ends():
+    found = generator(**SERIES)
+    assert found.shape.counts(0, 50).reshape(5, 10).sum(axis=1).tolist() == [300, 0, 450, 20, 0]
+    assert found.end() == 4 * SECOND
+    assert generator(**SERIES, duration="6s").end() == 6 * SECOND
+    told = {"format": "generator", "columns": COLUMNS, **SERIES}
+    assert read_generator(sources.reader_options(told, "ts"), SCHEMA).shape == found.shape
+
+
+@pytest.mark.parametrize("rates", [None, [], 5, "a", [1, -1], [1, "x"], [float("inf")]])
+def test_a_series_needs_rates(rates):
+    found = check_generator_options({"shape": "series", "rates": rates, "rows": 3}, SCHEMA, "ts")
+    assert [problem.key for problem in found] == ["source.rows", "source.rates"]
 
 
 def test_periodic_is_high_for_half_of_each_period_and_low_for_the_other():

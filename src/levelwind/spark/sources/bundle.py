@@ -2,7 +2,7 @@
 
 To Spark every source costs something each batch: a process that plans it, a task that reads it. A network
 with a hundred replayed streams has one such source. Its offset holds the position of every stream by name,
-so that streams may be added to a network that goes on from a checkpoint.
+so that streams may be added to a network that goes on from a checkpoint, or taken out of it.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class BundleReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
     def latestOffset(self, start: Positions, limit: ReadLimit) -> Positions:  # noqa: N802
         """Where a batch from ``start`` ends now."""
         everything = isinstance(limit, ReadAllAvailable)
-        found = dict(start)
+        found: Positions = {}
         for member in self.members:
             progress = self._progress.get(member.name)
             if progress is None:
