@@ -1,0 +1,101 @@
+"""Networks that change while they run: which of them a checkpoint goes on with, and what a change did.
+
+A network that was changed is kept in the checkpoint, named by a digest, and every commit says which one its
+step ran. So a change is real with the first commit that names it, and a restart goes on with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from levelwind.errors import Problem
+from levelwind.frontend import parse_network
+from levelwind.frontend.writing import network_document
+from levelwind.model import Network
+from levelwind.rewrite import split
+from levelwind.runtime.commits import Commit, Version, write_whole
+
+NETWORKS = "networks"
+ADD, REMOVE = "add", "remove"
+
+
+class Change(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was done to the network of a live run, or, if ``refused`` says why, was not."""
+
+    command: str
+    id: str = ""
+    step: int = 0
+    time: float = 0.0
+    outputs: tuple[str, ...] = ()
+    operators: tuple[str, ...] = ()
+    refused: str = ""
+
+
+def difference(before: Network, after: Network) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Outputs and operators as placed that only one of the networks has."""
+    return tuple(_only_in_one(before.outputs, after.outputs)), tuple(
+        _only_in_one(
+            {operator.name: operator for operator in split(before).operators},
+            {operator.name: operator for operator in split(after).operators},
+        )
+    )
+
+
+def _only_in_one(before: Any, after: Any) -> list[str]:
+    return [name for name in {**before, **after} if (name in before) != (name in after)]
+
+
+def digest(network: Network) -> str:
+    """A short text that tells networks apart."""
+    return hashlib.sha256(msgspec.json.encode(network_document(network))).hexdigest()[:16]
+
+
+def store(directory: Path, network: Network) -> str:
+    """Keep a network in a checkpoint; returns its name there."""
+    name = digest(network)
+    path = directory / NETWORKS / f"{name}.json"
+    if not path.exists():
+        write_whole(path, msgspec.json.format(msgspec.json.encode(network_document(network)), indent=1))
+    return name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Continued:
+    """The network that a run goes on with, which version of it that is, and what the user should know."""
+
+    network: Network
+    version: Version | None = None
+    notes: tuple[str, ...] = ()
+
+
+def continued(network: Network, commit: Commit | None, directory: Path) -> Continued:
+    """The network to go on with from a commit, if the run was started with ``network``.
+
+    What was added and removed while it ran counts, as long as the file is still what it began with. A file
+    that was changed since goes before: somebody wants something else now.
+    """
+    version = None if commit is None else commit.version
+    if version is None:
+        return Continued(network=network)
+    if digest(network) not in (version.origin, version.network):
+        note = "the network differs from the one the run began with: what was added or removed since is void"
+        return Continued(network=network, notes=(note,))
+    stored = directory / NETWORKS / f"{version.network}.json"
+    found = parse_network(msgspec.json.decode(stored.read_bytes())).network
+    return Continued(network=found, version=version)
+
+
+def refused_streams(before: Network, after: Network) -> list[Problem]:
+    """Streams that a run cannot take up while it runs: Spark fixes what a query reads when it starts."""
+    rule = "a stream cannot be added to a run at work"
+    hint = "stop it, add the stream to its file, and start it with the same checkpoint"
+    return [
+        Problem(rule=rule, key=f"streams.{name}", hint=hint)
+        for name in after.streams
+        if name not in before.streams
+    ]
