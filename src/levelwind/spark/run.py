@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import threading
 import time
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -16,6 +16,7 @@ from pyspark.sql.streaming import StreamingQuery
 from levelwind.errors import InputError, LevelwindError, Problem, RunError, input_error
 from levelwind.model import Cluster, Network
 from levelwind.operators.rows import row_types
+from levelwind.runtime.commits import Version
 from levelwind.runtime.compatibility import check_commit, fingerprints
 from levelwind.runtime.coordinator import Coordinator, Move, Step
 from levelwind.runtime.program import Layout
@@ -52,7 +53,10 @@ class RunOptions:
     until_idle
         Stop at the sources' end as of the start, and put out all that is open.
     before_step, after_step
-        Called around every step: the first may ask for moves, the second sees what happened.
+        Called around every step: the first may change the network and ask for moves, the second sees what
+        happened.
+    version
+        Which network this is, if it was changed by an earlier run on the checkpoint.
     """
 
     cluster: Cluster
@@ -65,6 +69,7 @@ class RunOptions:
     before_step: Callable[[int], Sequence[Move]] | None = None
     after_step: Callable[[Step], None] | None = None
     keep: int = 3
+    version: Version | None = None
 
 
 class StopAskedError(LevelwindError):
@@ -112,9 +117,7 @@ class SparkRun:
         if self._given is None:
             log = self.options.directory / "spark.log"
             self._given = start_session(self.options.master, self.options.settings, log=log)
-        for sink in self.sinks.values():
-            if isinstance(sink, SparkSink):
-                sink.session = self.session
+        self._connect(self.sinks.values())
         if KAFKA in _formats(self.network, self._sources):
             check_connector(self.session)
         self.executor = SparkExecutor(self.session.sparkContext, self._hosts())
@@ -126,12 +129,64 @@ class SparkRun:
             executor=self.executor,
             sinks=self.sinks,
             fingerprints=fingerprints(self.layout),
+            version=self.options.version,
             keep=self.options.keep,
         )
         last = self.coordinator.recover()
         if last is not None:
             self.notes += check_commit(last, self.layout, nodes)
         self._query = self._read()
+
+    def _connect(self, sinks: Iterable[Sink]) -> None:
+        for sink in sinks:
+            if isinstance(sink, SparkSink):
+                sink.session = self.session
+
+    @property
+    def placement(self) -> dict[str, str]:
+        """Where every operator stands."""
+        assert self.coordinator is not None
+        return self.coordinator.program.placement
+
+    @property
+    def given_streams(self) -> tuple[str, ...]:
+        """The streams that came as DataFrames."""
+        return tuple(self._sources)
+
+    def missing_nodes(self) -> frozenset[str]:
+        """Nodes whose host had an executor and has none now."""
+        assert self.executor is not None
+        names = self.options.cluster.names
+        return frozenset(names[number] for number in self.executor.missing())
+
+    def refuse_full_sinks(self, network: Network) -> None:
+        """Refuse outputs, beside those there are, whose sinks hold rows already: they are not this run's."""
+        made = make_sinks(network, self.options)
+        rule, hint = "a sink that is added must not hold rows yet", "give it another path"
+        problems = [
+            Problem(rule=rule, key=f"outputs.{name}", hint=hint)
+            for name, sink in made.items()
+            if name not in self.sinks and sink.holds_rows()
+        ]
+        if problems:
+            raise InputError(problems)
+
+    def change(self, network: Network, placement: Mapping[str, str], version: Version) -> None:
+        """Between two batches: from the next one on another network runs, on the same streams."""
+        assert self.coordinator is not None
+        made = make_sinks(network, self.options)
+        gone = [sink for name, sink in self.sinks.items() if name not in made]
+        sinks = {name: self.sinks.get(name, sink) for name, sink in made.items()}
+        self._connect(sinks.values())
+        if KAFKA in _formats(network, self._sources):
+            check_connector(self.session)
+        self.network, self.layout, self.sinks = network, Layout(network), sinks
+        self.coordinator.change(
+            self.layout, placement, sinks=sinks, fingerprints=fingerprints(self.layout), version=version
+        )
+        for sink in gone:
+            if isinstance(sink, KafkaSink):
+                sink.close()
 
     def _hosts(self) -> list[str | None]:
         """The host of each node: as the cluster file says, else the executors' hosts in turn."""
