@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,7 +19,7 @@ import typer
 from levelwind.cli.balancing import MovedLoadBudget, Period, Policy, PolicySettings, read_balancing
 from levelwind.cli.errors import DONE, INTERRUPTED, NO, RunFailedError
 from levelwind.cli.figures import number, plain_table
-from levelwind.cli.inputs import parse_settings, read_both, read_placement
+from levelwind.cli.inputs import parse_settings, read_both, read_placement, told_with
 from levelwind.cli.live import Interrupts, Watcher
 from levelwind.cli.moves import PlannedMove, read_moves
 from levelwind.cli.options import (
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from levelwind.model import Cluster, Network
     from levelwind.spark.api import Run
 
-SECTIONS = ("streams", "operators", "queries", "outputs", "errors")
 REPLAN_CAUSE = "replan after warm-up"
 MASTER = re.compile(r"local(\[(\*|[1-9]\d*)(,\s*\d+)?\])?|local-cluster\[.+\]|(spark|k8s)://.+|yarn")
 
@@ -156,21 +155,9 @@ def run(
     _read_files(asked, network_file, cluster_file, nodes, placement_file, moves_file)
     if asked.placement is None:
         return NO
-    with _named(network_file):
+    with told_with(network_file):
         watcher, begun = _prepare(asked)
     return _carry_out(asked, watcher, begun, format)
-
-
-@contextmanager
-def _named(file: Path) -> Iterator[None]:
-    """What is wrong with the network itself is told with its file."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(
-            replace(problem, file=str(file)) if problem.key.split(".")[0] in SECTIONS else problem
-            for problem in error.problems
-        ) from None
 
 
 @dataclass(kw_only=True)

@@ -19,6 +19,7 @@ from levelwind.frontend.writing import network_document
 from levelwind.model import Network
 from levelwind.rewrite import split
 from levelwind.runtime.commits import Commit, Version, write_whole
+from levelwind.runtime.sources import is_own
 
 NETWORKS = "networks"
 ADD, REMOVE = "add", "remove"
@@ -82,20 +83,31 @@ def continued(network: Network, commit: Commit | None, directory: Path) -> Conti
     version = None if commit is None else commit.version
     if version is None:
         return Continued(network=network)
-    if digest(network) not in (version.origin, version.network):
-        note = "the network differs from the one the run began with: what was added or removed since is void"
-        return Continued(network=network, notes=(note,))
     stored = directory / NETWORKS / f"{version.network}.json"
     found = parse_network(msgspec.json.decode(stored.read_bytes())).network
+    if digest(network) not in (version.origin, version.network):
+        lost = [name for name in found.outputs if name not in network.outputs]
+        note = f"given up, since the network was changed and does not have them: {', '.join(lost)}"
+        return Continued(network=network, notes=(note,) if lost else ())
     return Continued(network=found, version=version)
 
 
+def new_streams(before: Network, after: Network) -> list[str]:
+    """The streams that only the second network has."""
+    return [name for name in after.streams if name not in before.streams]
+
+
 def refused_streams(before: Network, after: Network) -> list[Problem]:
-    """Streams that a run cannot take up while it runs: Spark fixes what a query reads when it starts."""
-    rule = "a stream cannot be added to a run at work"
-    hint = "stop it, add the stream to its file, and start it with the same checkpoint"
+    """Streams that a run cannot take up: a Spark query must keep its sources.
+
+    Traces and generators are read through one source, whatever their number: there can be more of them if
+    there is one.
+    """
+    rule = "a stream that is added must be a trace or a generator, and the run must read one already"
+    hint = "other sources are fixed when a run begins: give it to a run of its own"
+    bundled = any(is_own(stream) for stream in before.streams.values())
     return [
         Problem(rule=rule, key=f"streams.{name}", hint=hint)
-        for name in after.streams
-        if name not in before.streams
+        for name in new_streams(before, after)
+        if not (bundled and is_own(after.streams[name]))
     ]

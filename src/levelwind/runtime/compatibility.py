@@ -7,12 +7,14 @@ cannot be right is refused: state that would be read as something it is not.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 
 from levelwind.errors import InputError, Problem
 from levelwind.model import Network, Stream
 from levelwind.operators.rows import RowType
 from levelwind.runtime.commits import Commit, refuse_newer
 from levelwind.runtime.program import Box, Layout
+from levelwind.runtime.sources import is_own
 
 STREAM_PREFIX = "stream "
 
@@ -69,9 +71,14 @@ def _changed_streams(commit: Commit, now: dict[str, str], network: Network) -> l
     before = {name: mark for name, mark in commit.fingerprints.items() if name.startswith(STREAM_PREFIX)}
     if not before:
         return []
+    # Our own sources are one to Spark: there may be more of them, if there was one.
+    bundled = any(is_own(network.streams[key]) for key in _streams(before) if key in network.streams)
     problems = []
     for name in sorted({*before, *(key for key in now if key.startswith(STREAM_PREFIX))}):
         if before.get(name) == now.get(name):
+            continue
+        key = name.removeprefix(STREAM_PREFIX)
+        if name not in before and bundled and is_own(network.streams[key]):
             continue
         what = (
             "is new"
@@ -82,9 +89,12 @@ def _changed_streams(commit: Commit, now: dict[str, str], network: Network) -> l
         )
         rule = "the streams of a checkpoint must stay as they are: it says how far each was read"
         hint = "take a new checkpoint, or leave the stream as it was"
-        key = name.removeprefix(STREAM_PREFIX)
         problems.append(Problem(rule=rule, key=f"streams.{key}", value=what, hint=hint))
     return problems
+
+
+def _streams(names: Iterable[str]) -> list[str]:
+    return [name.removeprefix(STREAM_PREFIX) for name in names]
 
 
 def _changed_boxes(commit: Commit, now: dict[str, str]) -> list[Problem]:

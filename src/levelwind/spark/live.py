@@ -13,13 +13,23 @@ from typing import Any
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
+from levelwind.control.roster import make_roster
 from levelwind.errors import InputError, Problem, RunError
 from levelwind.frontend.addition import extended
 from levelwind.frontend.writing import network_document
 from levelwind.model import Cluster, Network, PlanStatus
 from levelwind.planning import plan as make_plan
 from levelwind.rewrite.removal import without
-from levelwind.runtime.changes import ADD, REMOVE, Change, difference, digest, refused_streams, store
+from levelwind.runtime.changes import (
+    ADD,
+    REMOVE,
+    Change,
+    difference,
+    digest,
+    new_streams,
+    refused_streams,
+    store,
+)
 from levelwind.runtime.commits import Version
 from levelwind.runtime.coordinator import Move, Step
 from levelwind.runtime.managing import Balancing, Steward
@@ -164,6 +174,7 @@ class Run:
         try:
             while not self.spark_run.wait(0.5 if timeout is None else min(0.5, timeout)):
                 self._heed_commands()
+                self._change_streams()
                 self._say_what_is_left()
                 if self._stop_asked:
                     self.stop()
@@ -208,14 +219,19 @@ class Run:
         with self._lock:
             self._asked += [Move(operator=name, target=target, cause=cause) for name in asked.operators]
 
-    def add(
-        self, added: Path | Mapping[str, Any], *, base: Path | None = None, id: str = ""
-    ) -> tuple[str, ...]:
+    def add(self, added: Path | Mapping[str, Any], *, base: Path | None = None) -> tuple[str, ...]:
         """From the next batch on, run what a file (or a mapping of its shape) adds; returns its outputs.
 
         What runs already stays as and where it is. Everything wrong with the addition is told at once, and
-        then nothing has changed.
+        then nothing has changed. If there are streams in it, reading stops for a moment between two batches.
         """
+        outputs = self._add(added, base)
+        self._change_streams()
+        return outputs
+
+    def _add(
+        self, added: Path | Mapping[str, Any], base: Path | None = None, id: str = ""
+    ) -> tuple[str, ...]:
         with self._lock:
             before = self._coming
             after = extended(before, added, base=base, cluster=self.cluster)
@@ -224,6 +240,7 @@ class Run:
                 raise InputError(problems)
             options, given = self.spark_run.options, self.spark_run.given_streams
             check_network(after, given, until_idle=options.until_idle)
+            make_roster(after, self.cluster)
             self.spark_run.refuse_full_sinks(after)
             return self._ask_change(Change(ADD, id=id), after)
 
@@ -289,9 +306,8 @@ class Run:
         with self._lock:
             steward = self._managed()
             steward.watch(self.spark_run.missing_nodes())
-            for change, network in self._changes:
-                self._make_change(steward, msgspec.structs.replace(change, step=step), network)
-            self._changes = []
+            if not self._has_new_streams():
+                self._make_changes(steward, step)
             asked, self._asked = self._asked, []
             due = [move for move in self._moves if move.step <= step]
             self._moves = [move for move in self._moves if move.step > step]
@@ -310,13 +326,24 @@ class Run:
             self._steward = Steward(self.network, self.cluster, standing, self._balancing, seed=self._seed)
         return self._steward
 
-    def _make_change(self, steward: Steward, change: Change, network: Network) -> None:
-        """Between two batches; the commit of the second makes it real."""
-        placement = steward.change(network, self.spark_run.placement)
-        version = Version(network=store(self.spark_run.options.checkpoint, network), origin=self._origin)
-        self.spark_run.change(network, placement, version)
-        self.network = network
-        self._made.append(change)
+    def _has_new_streams(self) -> bool:
+        return bool(new_streams(self.network, self._coming))
+
+    def _change_streams(self) -> None:
+        """Make changes that bring new streams: Spark's query has to begin anew, which a batch cannot do."""
+        if self._has_new_streams():
+            with self.spark_run.paused(), self._lock:
+                self._make_changes(self._managed(), self.spark_run.step_number)
+
+    def _make_changes(self, steward: Steward, step: int) -> None:
+        """Between two batches; the commit of the second makes them real."""
+        for change, network in self._changes:
+            placement = steward.change(network, self.spark_run.placement)
+            kept = store(self.spark_run.options.checkpoint, network)
+            self.spark_run.change(network, placement, Version(network=kept, origin=self._origin))
+            self.network = network
+            self._made.append(msgspec.structs.replace(change, step=step))
+        self._changes = []
 
     def _heed_commands(self) -> None:
         with self._lock:
@@ -335,7 +362,7 @@ class Run:
         if command.command == "move":
             self.move(command.operators, command.target, cause=command.cause)
         elif command.command == ADD:
-            self.add(command.added, base=Path(command.base), id=command.id)
+            self._add(command.added, Path(command.base), command.id)
         elif command.command == REMOVE:
             self.remove(command.queries, id=command.id)
 

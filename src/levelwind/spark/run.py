@@ -5,7 +5,8 @@ from __future__ import annotations
 import fcntl
 import threading
 import time
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -97,7 +98,7 @@ class SparkRun:
         self._failure: BaseException | None = None
         # Held while a batch runs, so that a stop never comes in the midst of one.
         self._running = threading.Lock()
-        self._stopping = False
+        self._stopping = self._pausing = False
         self._lock: TextIO | None = None
         self.layout = Layout(network)
         self.sinks = make_sinks(network, options)
@@ -149,6 +150,12 @@ class SparkRun:
         return self.coordinator.program.placement
 
     @property
+    def step_number(self) -> int:
+        """The number of the next step."""
+        assert self.coordinator is not None
+        return self.coordinator.step_number
+
+    @property
     def given_streams(self) -> tuple[str, ...]:
         """The streams that came as DataFrames."""
         return tuple(self._sources)
@@ -171,8 +178,26 @@ class SparkRun:
         if problems:
             raise InputError(problems)
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop to read between two batches; after the block, read on, streams that are new by then too.
+
+        A batch that Spark had begun is begun anew. Not to be called from within a batch.
+        """
+        assert self._query is not None
+        with self._running:
+            self._pausing = True
+        try:
+            self._query.stop()
+            yield
+            if not self._stopping:
+                self._failure = None
+                self._query = self._read()
+        finally:
+            self._pausing = False
+
     def change(self, network: Network, placement: Mapping[str, str], version: Version) -> None:
-        """Between two batches: from the next one on another network runs, on the same streams."""
+        """Between two batches: from the next one on another network runs; new streams need a pause."""
         assert self.coordinator is not None
         made = make_sinks(network, self.options)
         gone = [sink for name, sink in self.sinks.items() if name not in made]
@@ -247,7 +272,7 @@ class SparkRun:
         """One micro-batch; called by Spark in a thread of its own."""
         with self._running:
             try:
-                if self._stopping:
+                if self._stopping or self._pausing:
                     # To return would tell Spark that the batch is done, and its rows would be lost.
                     message = "the run is to stop: this batch is left for the next start"
                     raise StopAskedError(message)
@@ -282,7 +307,7 @@ class SparkRun:
         """Wait for the end; with ``until_idle`` also put out all that is open. False if it still runs."""
         assert self._query is not None
         deadline = None if timeout is None else time.monotonic() + timeout
-        while self._query.isActive:
+        while self._query.isActive or self._pausing:
             if deadline is not None and time.monotonic() > deadline:
                 return False
             self._query.awaitTermination(1)

@@ -287,8 +287,12 @@ def test_what_is_added_is_checked_whole_before_anything_is_asked(run, write, ove
     assert ended.problem_keys() == ["operators[0].name", "operators[0].input", "outputs.o", "outputs.o.input"]
     assert {problem["file"] for problem in ended.json} == {str(file)}
     assert [problem["line"] for problem in ended.json] == [2, 2, 3, 3]
-    stream = write("stream.yaml", f"streams: {{n: {{schema: {{a: int}}, source: {SOURCE}}}}}")
-    assert run("add", over.path, stream).problem_keys() == ["streams.n"]
+    stream = write("s.yaml", "streams: {n: {schema: {a: int}, source: {format: rate, rowsPerSecond: 5}}}")
+    refused = run("add", over.path, stream)
+    assert refused.problem_keys() == ["streams.n"]
+    assert refused.json[0]["file"] == str(stream)
+    pinned = write("pinned.yaml", ADDED.replace("input: keep", "input: keep, pinned: n7"))
+    assert run("add", over.path, pinned).problem_keys() == ["operators[0].pinned"]
     assert run("add", over.path, "none.yaml").problem_keys() == [""]
     assert over.take_commands() == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -73,9 +74,17 @@ def test_every_problem_of_an_addition_is_told_with_its_line(tmp_path):
     assert {problem.file for problem in caught.value.problems} == {str(file)}
 
 
-def test_a_stream_is_not_added_to_a_run_at_work():
-    found = extended(NETWORK, {"streams": {"q": {}}, **MORE})
-    assert [problem.key for problem in refused_streams(NETWORK, found)] == ["streams.q"]
+def test_streams_of_our_own_sources_are_added_beside_others_of_their_kind():
+    def with_source(network, kind):
+        streams = {name: replace(stream, source={"format": kind}) for name, stream in network.streams.items()}
+        return replace(network, streams=streams)
+
+    ours, others = with_source(NETWORK, "generator"), with_source(NETWORK, "kafka")
+    for kind in ("trace", "kafka"):
+        more = {"streams": {"q": {"source": {"format": kind}}}, **MORE}
+        assert [problem.key for problem in refused_streams(others, extended(others, more))] == ["streams.q"]
+        refused = [problem.key for problem in refused_streams(ours, extended(ours, more))]
+        assert refused == (["streams.q"] if kind == "kafka" else [])
 
 
 def test_operators_go_with_the_last_output_that_uses_them():
@@ -116,10 +125,11 @@ def test_a_restart_goes_on_with_the_changed_network_unless_its_file_was_changed(
         assert found.network == changed
         assert found.version == version
         assert not found.notes
-    other = without(NETWORK, ["a"])
+    other = without(NETWORK, ["a"])  # a file that somebody has changed
     assert continued(other, commit, tmp_path).network is other
     assert continued(other, commit, tmp_path).version is None
-    assert "void" in continued(other, commit, tmp_path).notes[0]
+    assert continued(other, commit, tmp_path).notes[0].endswith("does not have them: a, d, e")
+    assert not continued(replace(changed, name="u"), commit, tmp_path).notes
     untouched = Commit(step=3, nodes=("n1",), streams={}, boxes={})
     assert continued(NETWORK, untouched, tmp_path).network is NETWORK
     assert json.loads((tmp_path / "networks" / f"{version.network}.json").read_text())["name"] == "t"

@@ -86,7 +86,8 @@ class BundleReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
     def latestOffset(self, start: Positions, limit: ReadLimit) -> Positions:  # noqa: N802
         """Where a batch from ``start`` ends now."""
         everything = isinstance(limit, ReadAllAvailable)
-        found = dict(start)
+        # Only its own streams: one that was added in a batch that never came to be begins anew.
+        found: Positions = {}
         for member in self.members:
             progress = self._progress.get(member.name)
             if progress is None:
