@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from levelwind.balance.protocol import Policy
+from levelwind.balance.protocol import Policy, Situation
 from levelwind.control import Manager
 from levelwind.control.events import (
     Event,
@@ -55,6 +55,19 @@ class Balancing:
     period_s: float = 1.0
     samples: int = 10
     moved_load_budget: float | None = None
+
+
+def warm_up(policy: Policy) -> None:
+    """Have a policy decide on next to nothing, so that it is compiled before a batch waits for it."""
+    situation = Situation(
+        series=np.array([[1.0, 1.0], [0.0, 1.0]]),
+        node=np.array([0, 0]),
+        cpu=np.ones(2),
+        movable=np.ones(2, dtype=bool),
+        unit=np.arange(2),
+        state_bytes=np.zeros(2),
+    )
+    policy.propose(situation, rng=np.random.default_rng(0))
 
 
 class Steward:

@@ -32,7 +32,7 @@ from levelwind.runtime.changes import (
 )
 from levelwind.runtime.commits import Version
 from levelwind.runtime.coordinator import Move, Step
-from levelwind.runtime.managing import Balancing, Steward
+from levelwind.runtime.managing import Balancing, Steward, warm_up
 from levelwind.runtime.measured import measure, measured_network
 from levelwind.runtime.moves import check_move
 from levelwind.runtime.progress import Progress, status_of
@@ -135,6 +135,8 @@ class Run:
             network_document(self.network),
         )
         self._say(RUNNING)
+        if self._balancing.policy is not None:
+            warm_up(self._balancing.policy)
         try:
             self.spark_run.start()
         except BaseException:
