@@ -16,6 +16,7 @@ from levelwind.balance.protocol import Proposal
 from levelwind.frontend.addition import extended
 from levelwind.model import Cluster
 from levelwind.rewrite.removal import without
+from levelwind.runtime.changes import as_kept
 from levelwind.runtime.commits import Version
 from levelwind.runtime.coordinator import Coordinator
 from levelwind.runtime.inprocess import InProcess
@@ -55,7 +56,6 @@ class World:
     """A run whose network changes, with a manager that is asked after every step."""
 
     def __init__(self, folder, hops, seed):
-        forget()
         self.folder = Path(folder)
         self.network = network(hops)
         layout = Layout(self.network)
@@ -65,10 +65,15 @@ class World:
             self.network, cluster, begin, Balancing(policy=Restless(), period_s=0.0, samples=1), seed=seed
         )
         self.sinks = {name: ParquetSink(str(self.folder / name)) for name in HOSTS}
+        self.begin(layout, begin)
+
+    def begin(self, layout, placement):
+        forget()  # a new process remembers nothing
         self.coordinator = Coordinator(
-            layout, NODES, begin, directory=str(self.folder / "checkpoint"), executor=InProcess(),
-            sinks=self.sinks_of(self.network),
+            layout, NODES, placement, directory=str(self.folder / "checkpoint"), executor=InProcess(),
+            sinks=self.sinks_of(layout.network),
         )  # fmt: skip
+        self.coordinator.recover()
 
     def sinks_of(self, network):
         return {name: self.sinks.get(name, Discard()) for name in (*network.outputs, DEAD_LETTERS)}
@@ -85,6 +90,7 @@ class World:
         else:
             own = [told for told in OPERATORS if told["name"] == name and name not in self.network.operators]
             after = extended(self.network, {"operators": own, "outputs": {name: {"input": name}}})
+        after = as_kept(after)
         placement = self.steward.change(after, self.coordinator.program.placement)
         self.coordinator.change(
             Layout(after), placement, sinks=self.sinks_of(after), fingerprints={},
@@ -92,11 +98,14 @@ class World:
         )  # fmt: skip
         self.network = after
 
-    def step(self, number, rows, changes):
+    def step(self, number, rows, changes, dies):
         for name in changes:
             self.change(name)
         self.coordinator.move(self.steward.moves())
         self.steward.saw(self.coordinator.step(rows, batch=number))
+        if dies:
+            anywhere = dict.fromkeys(self.coordinator.program.placement, NODES[0])
+            self.begin(Layout(as_kept(self.network)), anywhere)
 
     def rows(self):
         self.coordinator.close()
@@ -108,12 +117,12 @@ class World:
         return found
 
 
-def outcome(hops, batches, changes, seed):
+def outcome(hops, batches, changes, deaths, seed):
     folder = tempfile.mkdtemp()
     try:
         world = World(folder, hops, seed)
         for number, batch in enumerate(batches):
-            world.step(number, batch, changes[number])
+            world.step(number, batch, changes[number], deaths[number])
         return world.rows()
     finally:
         shutil.rmtree(folder)
@@ -123,8 +132,9 @@ def outcome(hops, batches, changes, seed):
 @given(data=st.data(), batches=streams(), seed=st.integers(0, 99))
 def test_rows_of_what_stays_are_the_same(data, batches, seed):
     nothing = [()] * len(batches)
-    alone = outcome("within", batches, nothing, 0)
+    alone = outcome("within", batches, nothing, nothing, 0)
     passing = st.lists(st.sampled_from([*GUESTS, *PASSING]), max_size=2, unique=True)
     changes = [data.draw(passing) for _ in batches]
+    deaths = [data.draw(st.booleans()) for _ in batches]
     for hops in ("within", "next"):
-        assert outcome(hops, batches, changes, seed) == alone
+        assert outcome(hops, batches, changes, deaths, seed) == alone

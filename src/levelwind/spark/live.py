@@ -24,6 +24,7 @@ from levelwind.runtime.changes import (
     ADD,
     REMOVE,
     Change,
+    as_kept,
     difference,
     digest,
     new_streams,
@@ -262,7 +263,8 @@ class Run:
 
     def _ask_change(self, change: Change, after: Network) -> tuple[str, ...]:
         outputs, operators = difference(self._coming, after)
-        self._changes.append((msgspec.structs.replace(change, outputs=outputs, operators=operators), after))
+        change = msgspec.structs.replace(change, outputs=outputs, operators=operators)
+        self._changes.append((change, as_kept(after)))
         return outputs
 
     def replan(

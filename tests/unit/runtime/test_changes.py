@@ -11,7 +11,7 @@ from levelwind.errors import InputError
 from levelwind.frontend import parse_network
 from levelwind.frontend.addition import extended
 from levelwind.rewrite.removal import without
-from levelwind.runtime.changes import continued, difference, digest, refused_streams, store
+from levelwind.runtime.changes import as_kept, continued, difference, digest, refused_streams, store
 from levelwind.runtime.commits import Commit, Version
 
 NETWORK = parse_network(
@@ -123,6 +123,7 @@ def test_a_restart_goes_on_with_the_changed_network_unless_its_file_was_changed(
     for started_with in (NETWORK, changed):
         found = continued(started_with, commit, tmp_path)
         assert found.network == changed
+        assert found.network.order == as_kept(changed).order
         assert found.version == version
         assert not found.notes
     other = without(NETWORK, ["a"])  # a file that somebody has changed
