@@ -7,6 +7,7 @@ step ran. So a change is real with the first commit that names it, and a restart
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,15 +106,15 @@ def new_streams(before: Network, after: Network) -> list[str]:
     return [name for name in after.streams if name not in before.streams]
 
 
-def refused_streams(before: Network, after: Network) -> list[Problem]:
+def refused_streams(before: Network, after: Network, given: Container[str] = ()) -> list[Problem]:
     """Streams that a run cannot take up: a Spark query must keep its sources.
 
     Traces and generators are read through one source, whatever their number: there can be more of them if
-    there is one.
+    there is one. Streams ``given`` as DataFrames are not read through it.
     """
     rule = "a stream that is added must be a trace or a generator, and the run must read one already"
     hint = "other sources are fixed when a run begins: give it to a run of its own"
-    bundled = any(is_own(stream) for stream in before.streams.values())
+    bundled = any(is_own(stream) and name not in given for name, stream in before.streams.items())
     return [
         Problem(rule=rule, key=f"streams.{name}", hint=hint)
         for name in new_streams(before, after)

@@ -238,10 +238,10 @@ class Run:
         with self._lock:
             before = self._coming
             after = extended(before, added, base=base, cluster=self.cluster)
-            problems = refused_streams(before, after)
+            options, given = self.spark_run.options, self.spark_run.given_streams
+            problems = refused_streams(before, after, given)
             if problems:
                 raise InputError(problems)
-            options, given = self.spark_run.options, self.spark_run.given_streams
             check_network(after, given, until_idle=options.until_idle)
             make_roster(after, self.cluster)
             self.spark_run.refuse_full_sinks(after)

@@ -98,7 +98,8 @@ class SparkRun:
         self._failure: BaseException | None = None
         # Held while a batch runs, so that a stop never comes in the midst of one.
         self._running = threading.Lock()
-        self._stopping = self._pausing = False
+        # Whether batches are put off; and, as long as the query is stopped and begun anew, that this is no end.
+        self._stopping = self._refusing = self._pausing = False
         self._lock: TextIO | None = None
         self.layout = Layout(network)
         self.sinks = make_sinks(network, options)
@@ -186,12 +187,12 @@ class SparkRun:
         """
         assert self._query is not None
         with self._running:
-            self._pausing = True
+            self._refusing = self._pausing = True
         try:
             self._query.stop()
             yield
             if not self._stopping:
-                self._failure = None
+                self._refusing, self._failure = False, None
                 self._query = self._read()
         finally:
             self._pausing = False
@@ -272,7 +273,7 @@ class SparkRun:
         """One micro-batch; called by Spark in a thread of its own."""
         with self._running:
             try:
-                if self._stopping or self._pausing:
+                if self._stopping or self._refusing:
                     # To return would tell Spark that the batch is done, and its rows would be lost.
                     message = "the run is to stop: this batch is left for the next start"
                     raise StopAskedError(message)
