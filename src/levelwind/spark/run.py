@@ -98,7 +98,7 @@ class SparkRun:
         self._failure: BaseException | None = None
         # Held while a batch runs, so that a stop never comes in the midst of one.
         self._running = threading.Lock()
-        # Whether batches are put off; and, as long as the query is stopped and begun anew, that this is no end.
+        # Refusing: batches are put off. Pausing: the query is stopped and begun anew, which is no end.
         self._stopping = self._refusing = self._pausing = False
         self._lock: TextIO | None = None
         self.layout = Layout(network)
