@@ -12,6 +12,7 @@ from same_rows import HERE, Server, assert_same
 
 from levelwind.runtime.commits import steps_of
 from levelwind.runtime.recording import OPERATORS, read_statistics
+from levelwind.runtime.rundir import RunDirectory
 from levelwind.testing.loopback import LoopbackCluster
 
 pytestmark = [
@@ -90,6 +91,11 @@ def test_a_lost_worker(cluster, inputs, undisturbed, tmp_path, monkeypatch):
     assert before.filter(pl.col("host") == lost).height > 0
     assert after.height > 0
     assert after.filter(pl.col("host") == lost).height == 0
-    moved = after.filter(pl.col("home") == lost)
-    assert moved.height > 0
-    assert set(moved.get_column("host")) <= set(cluster.hosts) - {lost}
+    # What stood on the lost node was placed on others, and says why.
+    gone = nodes[LOST]["name"]
+    homeless = set(before.filter(pl.col("node") == gone).get_column("operator"))
+    later = rows.filter(pl.col("step") > killed_in + 3, pl.col("operator").is_in(list(homeless)))
+    assert later.height > 0
+    assert gone not in set(later.get_column("node"))
+    causes = {move["operator"]: move["cause"] for move in RunDirectory(tmp_path / "run").moves()}
+    assert all(causes[name].startswith(f"{gone} was lost") for name in homeless)

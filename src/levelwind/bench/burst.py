@@ -29,6 +29,7 @@ from levelwind.bench.runtime_worlds import answer, network_of, ours
 from levelwind.model import Cluster, Network, Node
 from levelwind.planning import plan
 from levelwind.runtime.coordinator import Step
+from levelwind.runtime.rundir import Command
 from levelwind.spark.api import prepare
 from levelwind.spark.session import start_session
 from levelwind.testing.loopback import LoopbackCluster
@@ -159,10 +160,10 @@ def _one(told: Network, nodes: Cluster, contender: Contender, session: Any, fold
         moves += len(step.commit.moves)
         level, rest = divmod(len(seconds) - WARM_UP, ROUND)
         if level > 0 and rest == 0 and max(seconds[-ROUND:]) > 1.5 * BATCH_S:
-            run.stop(wait=False)
+            begun.directory.ask(Command("stop"))  # read before the next batch begins
 
     made = plan(told, nodes, contender.planner)
-    run = prepare(
+    begun = prepare(
         told,
         nodes,
         placement=made,
@@ -173,9 +174,9 @@ def _one(told: Network, nodes: Cluster, contender: Contender, session: Any, fold
         policy=contender.policy,
     )
     try:
-        run.start().wait()
+        begun.start().wait()
     finally:
-        run.close()
+        begun.close()
     return {"batch_s": seconds[WARM_UP:], "load": loads[WARM_UP:], "moves": moves}
 
 

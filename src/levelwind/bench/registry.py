@@ -29,6 +29,7 @@ BENCHMARKS = {
     "state": "bytes that a checkpoint writes, against the bytes of what has changed",
     "steady": "memory and checkpoint of a run that goes on at one rate, last third against second",
     "moves": "a batch with moves, against those around it; time and bytes per operator and window",
+    "burst": "the rate that planners and policies sustain on a capped cluster, over that of connected",
     "feasible": "the feasible set measured on a capped cluster, against the model's",
 }
 

@@ -20,6 +20,19 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "-"
 MOST_NODES = 100_000  # a slip of the finger must not fill the memory
 Placement = Mapping[str, str]
+SECTIONS = ("streams", "operators", "queries", "outputs", "errors")
+
+
+@contextmanager
+def told_with(file: Path) -> Iterator[None]:
+    """What is wrong with a network itself is told with its file."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(
+            replace(problem, file=str(file)) if problem.key.split(".")[0] in SECTIONS else problem
+            for problem in error.problems
+        ) from None
 
 
 def read_cluster(file: Path | None, nodes: int | None) -> Cluster:

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from levelwind.cli.add import add
 from levelwind.cli.bench import bench
 from levelwind.cli.check import check
 from levelwind.cli.compare import compare
@@ -33,6 +34,7 @@ from levelwind.cli.move import move
 from levelwind.cli.plan import plan
 from levelwind.cli.planners import planners
 from levelwind.cli.policies import policies
+from levelwind.cli.remove import remove
 from levelwind.cli.reproduce import reproduce
 from levelwind.cli.run import run
 from levelwind.cli.schema import schema
@@ -59,6 +61,8 @@ COMMANDS = (
     status,
     stats,
     move,
+    add,
+    remove,
     stop,
     reproduce,
     bench,

@@ -9,16 +9,17 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from levelwind.cli.balancing import MovedLoadBudget, Period, Policy, PolicySettings, read_balancing
 from levelwind.cli.errors import DONE, INTERRUPTED, NO, RunFailedError
 from levelwind.cli.figures import number, plain_table
-from levelwind.cli.inputs import parse_settings, read_both, read_placement
+from levelwind.cli.inputs import parse_settings, read_both, read_placement, told_with
 from levelwind.cli.live import Interrupts, Watcher
 from levelwind.cli.moves import PlannedMove, read_moves
 from levelwind.cli.options import (
@@ -33,7 +34,7 @@ from levelwind.cli.options import (
 from levelwind.cli.output import answer, note
 from levelwind.cli.plan import plural
 from levelwind.cli.runs import grouped, shown_path
-from levelwind.errors import InputError, LevelwindError, Problem, input_error
+from levelwind.errors import InputError, LevelwindError, Problem
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from levelwind.model import Cluster, Network
     from levelwind.spark.api import Run
 
-SECTIONS = ("streams", "operators", "queries", "outputs", "errors")
 REPLAN_CAUSE = "replan after warm-up"
 MASTER = re.compile(r"local(\[(\*|[1-9]\d*)(,\s*\d+)?\])?|local-cluster\[.+\]|(spark|k8s)://.+|yarn")
 
@@ -53,10 +53,6 @@ PlacementOption = Annotated[
         help="Instead of a planner: what levelwind plan put out. - reads standard input.",
         show_default=False,
     ),
-]
-Policy = Annotated[
-    str | None,
-    typer.Option("--policy", metavar="NAME", help="Who moves operators meanwhile.", show_default=False),
 ]
 Master = Annotated[
     str, typer.Option("--master", metavar="URL", help="Where Spark runs: local[2], spark://host:7077, …")
@@ -120,6 +116,9 @@ def run(
     settings: Settings = None,
     placement_file: PlacementOption = None,
     policy: Policy = None,
+    policy_settings: PolicySettings = None,
+    period: Period = "1s",
+    moved_load_budget: MovedLoadBudget = None,
     master: Master = "local[*]",
     checkpoint: Checkpoint = None,
     run_dir: RunDir = None,
@@ -139,11 +138,9 @@ def run(
     Examples:
       levelwind run examples/monitor.yaml --nodes 2 --until-idle
       levelwind run network.yaml --nodes 4 --planner rod --checkpoint state
+      levelwind run network.yaml --nodes 4 --policy cor_se_imp
       levelwind run network.yaml --cluster cluster.yaml --master spark://host:7077
     """
-    if policy is not None:
-        rule = "policies come with the manager; not there yet"
-        raise input_error(rule, key="--policy", value=policy)
     asked = _Asked(
         planner=planner,
         seed=seed,
@@ -153,24 +150,14 @@ def run(
         run_dir=run_dir,
     )
     _read(asked, settings, conf, replan_after)
+    with asked.collecting():
+        asked.balancing = read_balancing(policy, policy_settings, period, moved_load_budget)
     _read_files(asked, network_file, cluster_file, nodes, placement_file, moves_file)
     if asked.placement is None:
         return NO
-    with _named(network_file):
+    with told_with(network_file):
         watcher, begun = _prepare(asked)
     return _carry_out(asked, watcher, begun, format)
-
-
-@contextmanager
-def _named(file: Path) -> Iterator[None]:
-    """What is wrong with the network itself is told with its file."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(
-            replace(problem, file=str(file)) if problem.key.split(".")[0] in SECTIONS else problem
-            for problem in error.problems
-        ) from None
 
 
 @dataclass(kw_only=True)
@@ -190,6 +177,7 @@ class _Asked:
     placement: Mapping[str, str] | None = None
     moves: tuple[PlannedMove, ...] = ()
     replan_after_s: float | None = None
+    balancing: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     problems: list[Problem] = field(default_factory=list)
 
@@ -303,8 +291,10 @@ def _prepare(asked: _Asked) -> tuple[Watcher, Run]:
         checkpoint=asked.checkpoint,
         run_dir=asked.run_dir or _new_directory(asked.network.name),
         moves=[move.scripted() for move in asked.moves],
+        **asked.balancing,
         until_idle=asked.until_idle,
         on_step=watcher.on_step,
+        seed=asked.seed,
     )
     return watcher.watch(begun), begun
 
@@ -337,7 +327,9 @@ def _new_directory(name: str) -> Path:
 def _announce(begun: Run, asked: _Asked) -> None:
     count = f"{plural(len(begun.placement), 'operator')} on {plural(len(asked.cluster.nodes), 'node')}"
     by = f" by {asked.planner}" if asked.planner else " as given"
-    note(f"run directory {shown_path(begun.directory.path)}: {count}{by}")
+    policy = asked.balancing["policy"]
+    kept = "" if policy is None else f", kept in balance by {policy.name}"
+    note(f"run directory {shown_path(begun.directory.path)}: {count}{by}{kept}")
     for text in (*asked.notes, *begun.notes):
         note(text)
 

@@ -7,10 +7,14 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from uuid import uuid4
 
 import typer
 
+from levelwind.cli.errors import DONE, NO
 from levelwind.cli.figures import number, plain_table
+from levelwind.cli.options import FormatOption
+from levelwind.cli.output import answer, note
 from levelwind.errors import input_error
 
 if TYPE_CHECKING:
@@ -18,7 +22,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from levelwind.runtime.rundir import RunDirectory
+    from levelwind.runtime.changes import Change
+    from levelwind.runtime.rundir import Command, RunDirectory
 
 RunArgument = Annotated[
     Path,
@@ -60,6 +65,44 @@ def wait_until(done: Callable[[], bool], timeout_s: float) -> bool:
     return True
 
 
+def new_id() -> str:
+    """A name for a command, by which the run's answer to it is known."""
+    return uuid4().hex
+
+
+def change_run(found: RunDirectory, asked: Command, timeout_s: float, format: FormatOption) -> int:
+    """Ask for a change of the network, wait until the run has made it, and say what it came to."""
+    before = len(found.changes())
+    waiting = found.ask(asked)
+
+    def answers() -> list[Change]:
+        return [change for change in found.changes()[before:] if change.id == asked.id]
+
+    wait_until(lambda: bool(answers()) or not found.is_running(), timeout_s)
+    made = answers()
+    if not made:
+        waiting.unlink(missing_ok=True)
+        note("not done yet; it waits for the next batch" if found.is_running() else "the run ended before")
+        return NO
+    if made[0].refused:
+        raise input_error(made[0].refused, key="RUN")
+    change = made[0]
+    told = {
+        "run": str(found.path.absolute()),
+        "step": change.step,
+        "outputs": list(change.outputs),
+        "operators": list(change.operators),
+    }
+    answer(format, lambda: told, lambda: change_line(told | {"command": change.command}))
+    return DONE
+
+
+def change_line(change: Mapping[str, Any]) -> str:
+    """A change of the network in a line."""
+    done = "added" if change["command"] == "add" else "removed"
+    return f"{done} {', '.join(change['outputs']) or 'no output'} at batch {change['step']}"
+
+
 def shown_path(path: Path) -> str:
     """A path as short as it can be said here."""
     relative = os.path.relpath(path)
@@ -79,6 +122,8 @@ def run_view(status: Mapping[str, Any], *, name: str, directory: Path) -> Render
     if status.get("failure"):
         parts.append(Text(status["failure"], overflow="fold"))
     parts += [Text(line, overflow="fold") for line in figure_lines(status)]
+    parts += [Text(change_line(change), overflow="fold") for change in status.get("changes") or ()]
+    parts += [Text(f"alarm: {text}", overflow="fold") for text in status.get("alarms") or ()]
     parts.append(Text(f"run directory {shown_path(directory)}", overflow="fold"))
     return Group(*parts)
 

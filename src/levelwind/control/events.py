@@ -72,4 +72,22 @@ class MoveFailed:
     reason: str
 
 
-Event = StatisticsReported | NodeJoined | NodeLost | QueryAdded | QueryRemoved | MoveDone | MoveFailed
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorMoved:
+    """Somebody else moved an operator: it stands on ``node`` now."""
+
+    at_s: float
+    operator: str
+    node: str
+
+
+Event = (
+    StatisticsReported
+    | NodeJoined
+    | NodeLost
+    | QueryAdded
+    | QueryRemoved
+    | MoveDone
+    | MoveFailed
+    | OperatorMoved
+)

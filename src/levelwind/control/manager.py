@@ -17,6 +17,7 @@ from levelwind.control.events import (
     MoveFailed,
     NodeJoined,
     NodeLost,
+    OperatorMoved,
     QueryAdded,
     QueryRemoved,
     StatisticsReported,
@@ -100,6 +101,11 @@ class Manager:
         self._arrange()
 
     @property
+    def network(self) -> Network:
+        """What runs, or will when what was asked for is done."""
+        return self._roster.network
+
+    @property
     def placement(self) -> dict[str, str]:
         """Node of each operator: where it stands, or will when its move is done; not of homeless ones."""
         placed = zip(self._roster.names, self._node, strict=True)
@@ -132,6 +138,8 @@ class Manager:
             return self._done(event)
         if isinstance(event, MoveFailed):
             return self._failed(event)
+        if isinstance(event, OperatorMoved):
+            return self._moved(event)
         if isinstance(event, NodeLost):
             return self._lost(event)
         if isinstance(event, NodeJoined):
@@ -273,6 +281,21 @@ class Manager:
             return (self._alarm(event.at_s, text),)
         reason = "follows the other operators of its table, after a move that failed"
         return (self._move(event.at_s, operator, move.target, reason, tries=2),)
+
+    def _moved(self, event: OperatorMoved) -> tuple[Instruction, ...]:
+        self._demand_node(event.node)
+        operator = self._roster.position.get(event.operator)
+        if operator is None:
+            self._ignore(event.at_s, event.operator, "there is no such operator")
+            return ()
+        self._under_way.pop(event.operator, None)
+        self._note(event.at_s, "done", operator, self._node[operator], event.node, "moved by somebody else")
+        if event.node in self._live:
+            self._stand(operator, event.node)
+            return ()
+        self._node[operator] = None
+        self._arrange()
+        return self._house(event.at_s, [operator], f"{event.node} was lost")
 
     # Nodes
 

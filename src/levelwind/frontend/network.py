@@ -56,7 +56,7 @@ def load_network(path: str | os.PathLike[str], *, cluster: Cluster | None = None
     InputError
         With every problem of the file, each with its line and key.
     """
-    return _check(read_document(path, what=_WHAT), cluster)
+    return check_document(read_document(path, what=_WHAT), cluster)
 
 
 def parse_network(
@@ -88,10 +88,11 @@ def parse_network(
     """
     document = parse_document(source, what=_WHAT) if isinstance(source, str) else mapping_document(source)
     document.base = None if base is None else Path(base).resolve()
-    return _check(document, cluster)
+    return check_document(document, cluster)
 
 
-def _check(document: Document, cluster: Cluster | None) -> Loaded:
+def check_document(document: Document, cluster: Cluster | None) -> Loaded:
+    """Check what was read, and build the network."""
     with collector_paused():
         report = Report(document)
         values = NETWORK.read(document.value, (), report)

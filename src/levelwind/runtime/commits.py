@@ -70,6 +70,13 @@ class MoveRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     milliseconds: float = 0.0
 
 
+class Version(msgspec.Struct, frozen=True):
+    """Which network a step ran, if that was changed while it ran: digests of it, and of what it began as."""
+
+    network: str
+    origin: str
+
+
 class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
     """All that is true after a step."""
 
@@ -87,6 +94,7 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
     moves: tuple[MoveRecord, ...] = ()
     rows: dict[str, int] = {}
     closed: bool = False
+    version: Version | None = None
 
 
 def state_of(record: BoxRecord | None, directory: str) -> State:

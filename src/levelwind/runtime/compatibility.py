@@ -17,7 +17,7 @@ from levelwind.model import Network, Stream
 from levelwind.operators.rows import RowType
 from levelwind.runtime.commits import Commit, refuse_newer
 from levelwind.runtime.program import Box, Layout
-from levelwind.runtime.sources import OWN_FORMATS
+from levelwind.runtime.sources import is_own
 
 STREAM_PREFIX = "stream "
 
@@ -88,8 +88,8 @@ def _changed_streams(commit: Commit, now: dict[str, str], network: Network) -> l
         )
         rule = "the streams of a checkpoint must stay as they are: it says how far each was read"
         hint = "take a new checkpoint, or leave the stream as it was"
-        key = name.removeprefix(STREAM_PREFIX)
-        problems.append(Problem(rule=rule, key=f"streams.{key}", value=what, hint=hint))
+        key = f"streams.{name.removeprefix(STREAM_PREFIX)}"
+        problems.append(Problem(rule=rule, key=key, value=what, hint=hint))
     return problems
 
 
@@ -99,11 +99,7 @@ def _free(commit: Commit, before: Iterable[str], network: Network) -> set[str]:
     # Ours is the last of Spark's sources, and its offset has a number for each stream.
     last = json.loads(commit.offsets[-1]) if commit.offsets and commit.offsets[-1].startswith("{") else {}
     ours_before = set(last) if set(last) <= known else set()
-    ours_now = {
-        name
-        for name, stream in network.streams.items()
-        if stream.source is not None and stream.source["format"] in OWN_FORMATS
-    }
+    ours_now = {name for name, stream in network.streams.items() if is_own(stream)}
     return ours_before | ours_now if ours_before and ours_now else set()
 
 

@@ -19,13 +19,15 @@ from levelwind.runtime.commits import (
     MoveRecord,
     Published,
     TableRecord,
+    Version,
     read_commit,
     steps_of,
     write_commit,
 )
 from levelwind.runtime.durable import force_directories
 from levelwind.runtime.messages import BoxReport, NodeReport, Seen, TableReport
-from levelwind.runtime.program import Layout, Program
+from levelwind.runtime.program import Box, Layout, Program
+from levelwind.runtime.rerouting import rerouted
 from levelwind.runtime.retention import Retention, clear_staging
 from levelwind.runtime.sinks import Sink
 from levelwind.runtime.watermarks import advance, input_watermarks
@@ -87,6 +89,8 @@ class Coordinator:
         The checkpoint.
     sinks
         By output, and dead letters under `DEAD_LETTERS`.
+    version
+        Which network this is, if it was changed while it ran.
     """
 
     def __init__(
@@ -99,6 +103,7 @@ class Coordinator:
         executor: Executor,
         sinks: Mapping[str, Sink],
         fingerprints: Mapping[str, str] | None = None,
+        version: Version | None = None,
         clock: Callable[[], float] = time.time,
         keep: int = 3,
     ) -> None:
@@ -108,6 +113,7 @@ class Coordinator:
         self.executor = executor
         self.sinks = dict(sinks)
         self.fingerprints = dict(fingerprints or {})
+        self.version = version
         self.clock = clock
         self.last: Commit | None = None
         self._moves: list[Move] = []
@@ -130,14 +136,41 @@ class Coordinator:
         return self.last
 
     def _take_over_placement(self, commit: Commit) -> None:
+        """Where the commit has operators, unless a pin or a table that came since forbids it."""
         placement = self.program.placement
-        for name, record in commit.boxes.items():
-            if name in placement and record.node in self.program.nodes:
-                placement[name] = record.node
+        units: dict[str, list[Box]] = {}
+        for box in self.layout.boxes:
+            table = box.operator.table
+            units.setdefault(box.name if table is None else f"table {table}", []).append(box)
+        for boxes in units.values():
+            nodes = {commit.boxes[box.name].node if box.name in commit.boxes else None for box in boxes}
+            pins = {box.operator.pinned for box in boxes} - {None}
+            if len(nodes) == 1 and nodes <= set(self.program.nodes) and pins <= nodes:
+                placement.update({box.name: commit.boxes[box.name].node for box in boxes})
         self.program = Program.of(self.layout, self.program.nodes, placement)
 
+    def change(
+        self,
+        layout: Layout,
+        placement: Mapping[str, str],
+        *,
+        sinks: Mapping[str, Sink],
+        fingerprints: Mapping[str, str],
+        version: Version,
+    ) -> None:
+        """From the next step on another network runs; operators that stay keep their state and their rows.
+
+        It is real once that step is committed: a run that dies before goes on with the network it had.
+        """
+        if self.last is not None:
+            on_their_way = rerouted(self.last.in_flight, self.layout, layout)
+            self.last = msgspec.structs.replace(self.last, in_flight=on_their_way)
+        self.layout = layout
+        self.program = Program.of(layout, self.program.nodes, placement)
+        self.sinks, self.fingerprints, self.version = dict(sinks), dict(fingerprints), version
+
     def move(self, moves: Iterable[Move]) -> None:
-        """From the next step on, operators stand elsewhere; those that stand there already are left out."""
+        """From the next step on, operators stand elsewhere; those there already, or gone, are left out."""
         self._moves += moves
 
     @property
@@ -201,7 +234,7 @@ class Coordinator:
                 cause=move.cause,
             )
             for name, move in wanted.items()
-            if placement[name] != move.target
+            if name in placement and placement[name] != move.target
         ]
         if moved:
             placement.update({record.operator: record.target for record in moved})
@@ -297,6 +330,7 @@ class Coordinator:
             moves=tuple(self._with_cost(record, done) for record in moved),
             rows=self._rows_so_far(seen),
             closed=order.closing,
+            version=self.version,
         )
 
     def _with_cost(self, record: MoveRecord, done: Mapping[int, tuple[NodeReport, BoxReport]]) -> MoveRecord:

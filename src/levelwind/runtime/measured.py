@@ -16,7 +16,7 @@ more than half: imports and compilation are no part of an operator's cost) and w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import ceil, floor
 from typing import Any
 
@@ -25,7 +25,7 @@ import polars as pl
 
 from levelwind.errors import input_error
 from levelwind.frontend import load_network
-from levelwind.loads.rates import pairs_per_s
+from levelwind.loads.offered import Counted, offered_work
 from levelwind.model import Model, Network, Operator, Port, Stream
 from levelwind.model.frozen import frozen_mapping
 from levelwind.operators.rows import BEGINNING, END
@@ -163,9 +163,9 @@ def measure(
         row, name = done.get(physical.name), physical.logical.name
         if row is None:
             continue
-        amount = work.amounts[name]
-        own = amount * physical.share if physical.logical.is_join else row["rows_in"]
-        share = row["rows_in"] / work.rows_in[name] if work.rows_in[name] else physical.share
+        offered, rows_in = work.offered[name], work.counted[name].rows_in
+        own = offered.work * physical.share if physical.logical.is_join else row["rows_in"]
+        share = row["rows_in"] / rows_in if rows_in else physical.share
         load = row["cpu_s"] / period.seconds
         found[physical.name] = MeasuredOperator(
             name=physical.name,
@@ -178,9 +178,9 @@ def measure(
             cpu_s=row["cpu_s"],
             cost_s=row["cpu_s"] / own if own else None,
             selectivity=row["rows_out"] / own if own else None,
-            rate=work.rates_in[name] * share,
+            rate=float(offered.rate[0]) * share,
             load=load,
-            ideal_load=row["cpu_s"] * work.amounts_per_s[name] / amount if amount else load,
+            ideal_load=row["cpu_s"] * float(offered.work_per_s[0]) / offered.work if offered.work else load,
             state_bytes=row["state_bytes"],
             series=series.get(physical.name, (0.0,) * period.samples),
         )
@@ -335,95 +335,40 @@ def _series(operators: pl.DataFrame, period: _Period, by: str) -> dict[str, tupl
     return {name: tuple(samples) for name, samples in found.items()}
 
 
-@dataclass(slots=True)
 class _Work:
-    """How much work every operator as written was given, and would be given a second.
+    """What the measured steps say of the streams, and of every operator as written."""
 
-    Work is counted in rows in, for joins in pairs that the rates of the inputs let expect. Filled in
-    topological order, since what an operator is offered depends on what those before it let through.
-    """
-
-    network: Network
-    period: _Period
-    done: Mapping[str, Mapping[str, Any]]
-    streams: dict[str, MeasuredStream] = field(default_factory=dict)
-    costs: dict[str, LogicalCost] = field(default_factory=dict)
-    rows_in: dict[str, int] = field(default_factory=dict)
-    rates_in: dict[str, float] = field(default_factory=dict)
-    amounts: dict[str, float] = field(default_factory=dict)
-    amounts_per_s: dict[str, float] = field(default_factory=dict)
-    _rates: dict[Port, float] = field(default_factory=dict)
-    _offered_s: dict[str, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for name, stream in self.network.streams.items():
-            self._add_stream(name, stream)
-        for name in self.network.order:
-            self._add_operator(self.network.operators[name])
-
-    def _add_stream(self, name: str, stream: Stream) -> None:
-        rows = self.period.rows.get(name, 0)
-        offered = self.period.event_s.get(name)
-        seconds = self.period.seconds if offered is None else offered / speed_of(stream)
-        rate = rows / seconds
-        self._rates[Port(source=name)] = rate
-        self._offered_s[name] = seconds
-        self.streams[name] = MeasuredStream(
-            name=name, rows=rows, rate=rate, wall_rate=rows / self.period.seconds
+    def __init__(self, network: Network, period: _Period, done: Mapping[str, Mapping[str, Any]]) -> None:
+        self.streams: dict[str, MeasuredStream] = {}
+        seconds = {}
+        for name, stream in network.streams.items():
+            rows, offered = period.rows.get(name, 0), period.event_s.get(name)
+            seconds[name] = period.seconds if offered is None else offered / speed_of(stream)
+            self.streams[name] = MeasuredStream(
+                name=name, rows=rows, rate=rows / seconds[name], wall_rate=rows / period.seconds
+            )
+        self.counted = dict.fromkeys(network.operators, Counted())
+        for physical in split(network).operators:
+            if physical.name in done:
+                row = done[physical.name]
+                own = Counted(rows_in=row["rows_in"], rows_out=row["rows_out"], cpu_s=row["cpu_s"])
+                self.counted[physical.logical.name] += own
+        self.offered = offered_work(
+            network,
+            {name: np.array([stream.rate]) for name, stream in self.streams.items()},
+            {name: np.array([lasted]) for name, lasted in seconds.items()},
+            self.counted,
         )
 
-    def _add_operator(self, operator: Operator) -> None:
-        name = operator.name
-        rows_in, rows_out, cpu = self._total(operator)
-        rates = [self._rates[port] for port in operator.inputs]
-        # A join has pairs only while all its inputs flow.
-        seconds = min((self._offered_s[port.source] for port in operator.inputs), default=self.period.seconds)
-        work_per_s = sum(rates)
-        work: float = rows_in
-        if operator.is_join:
-            work_per_s = float(pairs_per_s(operator, [np.array([rate]) for rate in rates])[0])
-            work = work_per_s * seconds
-        self.rows_in[name], self.rates_in[name] = rows_in, sum(rates)
-        self.amounts[name], self.amounts_per_s[name] = work, work_per_s
-        self._offered_s[name] = seconds
-        if not work:
-            self.costs[name] = LogicalCost()
-            self._rates |= {Port(source=name, route=route): 0.0 for route in operator.routes}
-            return
-        by_route = self._by_route(operator, rows_out)
-        let_through = {route: rows / work for route, rows in by_route.items()}
-        for route, selectivity in let_through.items():
-            self._rates[Port(source=name, route=route)] = work_per_s * selectivity
-        named = {route: selectivity for route, selectivity in let_through.items() if route is not None}
-        self.costs[name] = LogicalCost(
-            cost_s=cpu / work,
-            selectivity=rows_out / work,
-            route_selectivity=frozen_mapping(named) if named else None,
-        )
-
-    def _total(self, operator: Operator) -> tuple[int, int, float]:
-        """Rows in, rows out and CPU seconds of all instances."""
-        names = [operator.name]
-        if operator.split is not None:
-            names = [f"{operator.name}[{number}]" for number in range(operator.split.into)]
-        rows = [self.done[name] for name in names if name in self.done]
-        return (
-            sum(row["rows_in"] for row in rows),
-            sum(row["rows_out"] for row in rows),
-            sum(row["cpu_s"] for row in rows),
-        )
-
-    def _by_route(self, operator: Operator, rows_out: int) -> dict[str | None, float]:
-        """Rows out on each route: as counted by a reader that reads nothing else, else an equal part."""
-        if operator.routes == (None,):
-            return {None: rows_out}
-        known: dict[str | None, float] = {}
-        for other in self.network.operators.values():
-            if len(other.inputs) == 1 and other.inputs[0].source == operator.name:
-                known[other.inputs[0].route] = self._total(other)[0]
-        rest = [route for route in operator.routes if route not in known]
-        left = max(0.0, rows_out - sum(known.values()))
-        return {route: known[route] if route in known else left / len(rest) for route in operator.routes}
+    @property
+    def costs(self) -> dict[str, LogicalCost]:
+        """Of every operator as written."""
+        return {
+            name: LogicalCost(
+                cost_s=own.cost_s, selectivity=own.selectivity, route_selectivity=own.route_selectivity
+            )
+            for name, own in self.offered.items()
+        }
 
 
 def speed_of(stream: Stream) -> float:

@@ -127,11 +127,18 @@ class NodeStep:
             here = [box for box in entry.readers if self.program.home[box] == self.node]
             if not here:
                 continue
-            rows = read_segment(self.batch.directory, entry.place)
-            for reader in self.layout.readers[self.parts[entry.part]]:
+            part = self.parts[entry.part]
+            rows = self._as_ordered(part.port, read_segment(self.batch.directory, entry.place))
+            for reader in self.layout.readers[part]:
                 if reader.box in here:
                     # Older than anything of this step, whoever sends it.
                     self.inbox.put(reader.box, reader.input, (-2, entry.producer), rows)
+
+    def _as_ordered(self, port: Port, rows: pl.DataFrame) -> pl.DataFrame:
+        """Rows with a rank iff the port has one: they may have been sent before an operator came or went."""
+        if port in self.layout.ordered:
+            return rows if ORDER in rows.columns else ranked(rows)
+        return rows.drop(ORDER, strict=False)
 
     def _step(self, group: Group, watermarks: Sequence[Sequence[int]]) -> Iterator[Message]:
         """Run the boxes of a group, and send on what they put out."""

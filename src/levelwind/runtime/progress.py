@@ -11,6 +11,7 @@ from typing import Any
 
 from levelwind.model import Cluster, Network
 from levelwind.operators.rows import BEGINNING, END
+from levelwind.runtime.changes import Change
 from levelwind.runtime.coordinator import Step
 from levelwind.runtime.sources import OWN_FORMATS
 from levelwind.runtime.staging import DEAD_LETTERS
@@ -20,6 +21,7 @@ REPLAYED = (*OWN_FORMATS, "parquet", "csv", "json", "orc", "text", "avro", "xml"
 # Batch times that percentiles are taken of, and steps over which the rate of rows is.
 KEPT_TIMES = 10_000
 RECENT_STEPS = 20
+SHOWN_CHANGES = 5
 
 
 @dataclass(kw_only=True)
@@ -32,6 +34,7 @@ class Progress:
     moves: int = 0
     seconds: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT_TIMES))
     last: Step | None = None
+    changes: list[Change] = field(default_factory=list)
     _recent: deque[tuple[float, float, int]] = field(default_factory=lambda: deque(maxlen=RECENT_STEPS))
 
     def add(self, step: Step) -> None:
@@ -94,6 +97,10 @@ def status_of(
         "rows_per_second": progress.rows_per_second,
         "batch_seconds": {"last": None, **progress.batch_seconds},
         "placement": dict(placement),
+        "changes": [
+            {"command": change.command, "step": change.step, "outputs": list(change.outputs)}
+            for change in progress.changes[-SHOWN_CHANGES:]
+        ],
     }
     step = progress.last
     if step is not None:

@@ -6,6 +6,7 @@
     network.json  the network as it runs
     status.json   how it fares after the last step; written anew each time
     moves.jsonl   every move, one a line
+    changes.jsonl what was added to the network and removed from it while it ran, one a line
     statistics/   per operator and batch, and per batch, as parquet
     control/      commands from other terminals, one file each; taken away once read
     spark.log     what Spark printed
@@ -24,6 +25,7 @@ from uuid import uuid4
 import msgspec
 
 from levelwind.errors import input_error
+from levelwind.runtime.changes import Change
 from levelwind.runtime.durable import write_whole
 
 logger = logging.getLogger(__name__)
@@ -31,12 +33,19 @@ RUNNING, STOPPED, FINISHED, FAILED = "running", "stopped", "finished", "failed"
 
 
 class Command(msgspec.Struct, frozen=True):
-    """What another terminal asks: ``stop``, or ``move`` some operators to a node."""
+    """What another terminal asks: ``stop``, ``move`` operators to a node, ``add`` or ``remove`` queries.
+
+    What is added is a mapping of the shape of a network file, whose relative paths start from ``base``.
+    """
 
     command: str
     operators: tuple[str, ...] = ()
     target: str = ""
     cause: str = "asked for"
+    queries: tuple[str, ...] = ()
+    added: dict[str, Any] = {}
+    base: str = ""
+    id: str = ""
 
 
 class RunDirectory:
@@ -71,8 +80,12 @@ class RunDirectory:
         (self.path / "statistics").mkdir(exist_ok=True)
         for command in (self.path / "control").glob("*.json"):
             command.unlink(missing_ok=True)  # meant for a run that is over
-        self._write(self.network_file.name, network)
+        self.write_network(network)
         self._write("run.json", {**told, "pid": os.getpid(), "started": time.time()})
+
+    def write_network(self, network: Mapping[str, Any]) -> None:
+        """Say what runs from now on."""
+        self._write(self.network_file.name, network)
 
     def read(self) -> dict[str, Any]:
         """What runs."""
@@ -112,12 +125,26 @@ class RunDirectory:
 
     def append_move(self, record: Mapping[str, Any]) -> None:
         """Note a move."""
-        with open(self.path / "moves.jsonl", "ab") as file:
-            file.write(msgspec.json.encode(record) + b"\n")
+        self._append("moves.jsonl", record)
 
     def moves(self) -> list[dict[str, Any]]:
         """All moves so far."""
-        path = self.path / "moves.jsonl"
+        return self._lines("moves.jsonl")
+
+    def append_change(self, change: Change) -> None:
+        """Note what became of the wish to change the network."""
+        self._append("changes.jsonl", change)
+
+    def changes(self) -> list[Change]:
+        """All changes of the network so far, refused ones among them."""
+        return [msgspec.convert(line, Change) for line in self._lines("changes.jsonl")]
+
+    def _append(self, name: str, record: Any) -> None:
+        with open(self.path / name, "ab") as file:
+            file.write(msgspec.json.encode(record) + b"\n")
+
+    def _lines(self, name: str) -> list[dict[str, Any]]:
+        path = self.path / name
         if not path.exists():
             return []
         lines = path.read_bytes().split(b"\n")[:-1]  # the last may be half written

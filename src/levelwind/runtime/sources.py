@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from levelwind.errors import Problem
-from levelwind.model import Schema
+from levelwind.model import Schema, Stream
 from levelwind.runtime import traces, workloads
 from levelwind.runtime.replay import Offset
 from levelwind.runtime.source_options import as_text
@@ -15,6 +15,11 @@ TRACE, GENERATOR = "trace", "generator"
 OWN_FORMATS = (TRACE, GENERATOR)
 _CHECKS = {TRACE: traces.check_trace_options, GENERATOR: workloads.check_generator_options}
 _ENDS = {TRACE: traces.end_offset, GENERATOR: workloads.end_offset}
+
+
+def is_own(stream: Stream) -> bool:
+    """Whether a stream is read by one of our sources."""
+    return stream.source is not None and stream.source.get("format") in OWN_FORMATS
 
 
 def check_source(

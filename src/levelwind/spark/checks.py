@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ def default_cluster(cluster: Cluster | int | None, master: str) -> Cluster:
     return Cluster.equal(cluster)
 
 
-def check_network(network: Network, sources: Mapping[str, Any], *, until_idle: bool) -> None:
+def check_network(network: Network, sources: Collection[str], *, until_idle: bool) -> None:
     """Refuse what cannot be run before anything is started: sources, kernels, ends."""
     check_runnable(network, tuple(sources))
     problems: list[Problem] = []

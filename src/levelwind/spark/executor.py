@@ -41,6 +41,10 @@ class SparkExecutor:
         """How rows of all streams share one DataFrame."""
         self._intake = intake
 
+    def missing(self) -> frozenset[int]:
+        """Numbers of the nodes whose host had an executor and has none now."""
+        return self._exchange.missing()
+
     def run(self, program: Program, batch: Batch, rows: DataFrame | None) -> list[NodeReport]:
         """Run one step."""
         known = self._broadcast(program)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import fcntl
 import threading
 import time
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -16,6 +17,7 @@ from pyspark.sql.streaming import StreamingQuery
 from levelwind.errors import InputError, LevelwindError, Problem, RunError, input_error
 from levelwind.model import Cluster, Network
 from levelwind.operators.rows import row_types
+from levelwind.runtime.commits import Version
 from levelwind.runtime.compatibility import check_commit, fingerprints
 from levelwind.runtime.coordinator import Coordinator, Move, Step
 from levelwind.runtime.program import Layout
@@ -53,7 +55,10 @@ class RunOptions:
     until_idle
         Stop at the sources' end as of the start, and put out all that is open.
     before_step, after_step
-        Called around every step: the first may ask for moves, the second sees what happened.
+        Called around every step: the first may change the network and ask for moves, the second sees what
+        happened.
+    version
+        Which network this is, if it was changed by an earlier run on the checkpoint.
     """
 
     cluster: Cluster
@@ -66,6 +71,7 @@ class RunOptions:
     before_step: Callable[[int], Sequence[Move]] | None = None
     after_step: Callable[[Step], None] | None = None
     keep: int = 3
+    version: Version | None = None
 
 
 class StopAskedError(LevelwindError):
@@ -93,7 +99,8 @@ class SparkRun:
         self._failure: BaseException | None = None
         # Held while a batch runs, so that a stop never comes in the midst of one.
         self._running = threading.Lock()
-        self._stopping = False
+        # Refusing: batches are put off. Pausing: the query is stopped and begun anew, which is no end.
+        self._stopping = self._refusing = self._pausing = False
         self._lock: TextIO | None = None
         self.layout = Layout(network)
         self.sinks = make_sinks(network, options)
@@ -113,9 +120,7 @@ class SparkRun:
         if self._given is None:
             log = self.options.directory / "spark.log"
             self._given = start_session(self.options.master, self.options.settings, log=log)
-        for sink in self.sinks.values():
-            if isinstance(sink, SparkSink):
-                sink.session = self.session
+        self._connect(self.sinks.values())
         if KAFKA in _formats(self.network, self._sources):
             check_connector(self.session)
         self.executor = SparkExecutor(self.session.sparkContext, self._hosts())
@@ -127,12 +132,88 @@ class SparkRun:
             executor=self.executor,
             sinks=self.sinks,
             fingerprints=fingerprints(self.layout),
+            version=self.options.version,
             keep=self.options.keep,
         )
         last = self.coordinator.recover()
         if last is not None:
             self.notes += check_commit(last, self.layout, nodes)
         self._query = self._read()
+
+    def _connect(self, sinks: Iterable[Sink]) -> None:
+        for sink in sinks:
+            if isinstance(sink, SparkSink):
+                sink.session = self.session
+
+    @property
+    def placement(self) -> dict[str, str]:
+        """Where every operator stands."""
+        assert self.coordinator is not None
+        return self.coordinator.program.placement
+
+    @property
+    def step_number(self) -> int:
+        """The number of the next step."""
+        assert self.coordinator is not None
+        return self.coordinator.step_number
+
+    @property
+    def given_streams(self) -> tuple[str, ...]:
+        """The streams that came as DataFrames."""
+        return tuple(self._sources)
+
+    def missing_nodes(self) -> frozenset[str]:
+        """Nodes whose host had an executor and has none now."""
+        assert self.executor is not None
+        names = self.options.cluster.names
+        return frozenset(names[number] for number in self.executor.missing())
+
+    def refuse_full_sinks(self, network: Network) -> None:
+        """Refuse outputs, beside those there are, whose sinks hold rows already: they are not this run's."""
+        made = make_sinks(network, self.options)
+        rule, hint = "a sink that is added must not hold rows yet", "give it another path"
+        problems = [
+            Problem(rule=rule, key=f"outputs.{name}", hint=hint)
+            for name, sink in made.items()
+            if name not in self.sinks and sink.holds_rows()
+        ]
+        if problems:
+            raise InputError(problems)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop to read between two batches; after the block, read on, streams that are new by then too.
+
+        A batch that Spark had begun is begun anew. Not to be called from within a batch.
+        """
+        assert self._query is not None
+        with self._running:
+            self._refusing = self._pausing = True
+        try:
+            self._query.stop()
+            yield
+            if not self._stopping:
+                self._refusing, self._failure = False, None
+                self._query = self._read()
+        finally:
+            self._pausing = False
+
+    def change(self, network: Network, placement: Mapping[str, str], version: Version) -> None:
+        """Between two batches: from the next one on another network runs; new streams need a pause."""
+        assert self.coordinator is not None
+        made = make_sinks(network, self.options)
+        gone = [sink for name, sink in self.sinks.items() if name not in made]
+        sinks = {name: self.sinks.get(name, sink) for name, sink in made.items()}
+        self._connect(sinks.values())
+        if KAFKA in _formats(network, self._sources):
+            check_connector(self.session)
+        self.network, self.layout, self.sinks = network, Layout(network), sinks
+        self.coordinator.change(
+            self.layout, placement, sinks=sinks, fingerprints=fingerprints(self.layout), version=version
+        )
+        for sink in gone:
+            if isinstance(sink, KafkaSink):
+                sink.close()
 
     def _hosts(self) -> list[str | None]:
         """The host of each node: as the cluster file says, else the executors' hosts in turn."""
@@ -194,7 +275,7 @@ class SparkRun:
         """One micro-batch; called by Spark in a thread of its own."""
         with self._running:
             try:
-                if self._stopping:
+                if self._stopping or self._refusing:
                     # To return would tell Spark that the batch is done, and its rows would be lost.
                     message = "the run is to stop: this batch is left for the next start"
                     raise StopAskedError(message)
@@ -229,7 +310,7 @@ class SparkRun:
         """Wait for the end; with ``until_idle`` also put out all that is open. False if it still runs."""
         assert self._query is not None
         deadline = None if timeout is None else time.monotonic() + timeout
-        while self._query.isActive:
+        while self._query.isActive or self._pausing:
             if deadline is not None and time.monotonic() > deadline:
                 return False
             self._query.awaitTermination(1)

@@ -80,6 +80,17 @@ class Sticky:
         there = {host for host in wanted if scheduler.hasExecutorsAliveOnHost(host)}
         return tuple(host if host in there else None for host in self.hosts)
 
+    def missing(self) -> frozenset[int]:
+        """Numbers of the nodes whose host had an executor and has none now; never any on a local master."""
+        if not self._bound:
+            return frozenset()
+        there = self.present()
+        return frozenset(
+            number
+            for number, host in enumerate(self.hosts)
+            if host is not None and host in self._seen and there[number] is None
+        )
+
     def _at_home(self, shuffled: Any) -> Any:
         """The shuffled payloads, with the hosts that are present as preferences.
 

@@ -13,6 +13,7 @@ from levelwind.cli import live
 from levelwind.cli.run import MASTER, failure_text
 from levelwind.frontend import load_network
 from levelwind.frontend.writing import network_document
+from levelwind.runtime.changes import Change
 from levelwind.runtime.progress import percentile
 from levelwind.runtime.rundir import Command, RunDirectory
 
@@ -83,7 +84,11 @@ def over(tmp_path, network) -> RunDirectory:
 @pytest.mark.parametrize(
     ("arguments", "keys", "hint"),
     [
-        (("--policy", "cor_bal"), ["--policy"], None),
+        (("--policy", "cor_bla"), ["policy"], "'cor_bal'"),
+        (("--policy", "cor_bal", "--policy-set", "treshold=1"), ["cor_bal.treshold"], "'threshold'"),
+        (("--policy-set", "threshold=1"), ["--policy-set"], None),
+        (("--period", "1", "--moved-load-budget", "-1"), ["--period", "--moved-load-budget"], None),
+        (("--period", "0s"), ["--period"], None),
         (("--planner", "rdo"), ["planner"], "'rod'"),
         (("--nodes", "0"), ["--nodes"], None),
         (("--nodes", "2", "--cluster", "examples/cluster.yaml"), ["--nodes"], "--cluster"),
@@ -208,7 +213,9 @@ def test_moves_of_a_split_operator_are_those_of_its_instances(network, write):
 
 
 @pytest.mark.parametrize(
-    "command", [("status",), ("stats",), ("stop",), ("move", "a", "--to", "n1")], ids=lambda c: c[0]
+    "command",
+    [("status",), ("stats",), ("stop",), ("move", "a", "--to", "n1"), ("add", "x.yaml"), ("remove", "a")],
+    ids=lambda c: c[0],
 )
 def test_a_directory_that_is_no_run(run, tmp_path, command):
     name, *rest = command
@@ -218,7 +225,7 @@ def test_a_directory_that_is_no_run(run, tmp_path, command):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("command", ["status", "stats", "stop", "move"])
+@pytest.mark.parametrize("command", ["status", "stats", "stop", "move", "add", "remove"])
 def test_a_run_must_be_named(run, command):
     assert run(command).problem_keys() == ["RUN"]
 
@@ -271,6 +278,67 @@ def test_move_checks_names_and_waits(run, over):
     there = run("move", over.path, "keep", "--to", "n1")
     assert (there.code, there.json["moves"]) == (0, [])
     assert run("move", over.path, "keep").problem_keys() == ["--to"]
+
+
+ADDED = """
+operators: [{name: big, kind: filter, input: keep, where: "v > 9"}]
+outputs: {bigs: {input: big}}
+"""
+
+
+def test_what_is_added_is_checked_whole_before_anything_is_asked(run, write, over):
+    over.write_status({**over.status(), "state": "running"})
+    file = write("more.yaml", ADDED.replace("big,", "sum,").replace("keep", "kep").replace("bigs", "o"))
+    ended = run("add", over.path, file)
+    assert ended.problem_keys() == ["operators[0].name", "operators[0].input", "outputs.o", "outputs.o.input"]
+    assert {problem["file"] for problem in ended.json} == {str(file)}
+    assert [problem["line"] for problem in ended.json] == [2, 2, 3, 3]
+    stream = write("s.yaml", "streams: {n: {schema: {a: int}, source: {format: rate, rowsPerSecond: 5}}}")
+    refused = run("add", over.path, stream)
+    assert refused.problem_keys() == ["streams.n"]
+    assert refused.json[0]["file"] == str(stream)
+    pinned = write("pinned.yaml", ADDED.replace("input: keep", "input: keep, pinned: n7"))
+    assert run("add", over.path, pinned).problem_keys() == ["operators[0].pinned"]
+    assert run("add", over.path, "none.yaml").problem_keys() == [""]
+    assert over.take_commands() == []
+
+
+def test_add_and_remove_wait_for_the_run_and_say_what_it_did(run, write, over, monkeypatch):
+    over.write_status({**over.status(), "state": "running"})
+    file = write("more.yaml", ADDED)
+    late = run("add", over.path, file, "--timeout", 0.2)
+    assert late.code == 1
+    assert "next batch" in late.err
+    assert over.take_commands() == []  # given up: it must not happen later, unawaited
+
+    def answer(directory, command):
+        change = Change(command.command, id=command.id, step=7, outputs=("bigs",), operators=("big",))
+        directory.append_change(Change("add", id="another's"))
+        directory.append_change(change)
+        return directory.path / "control" / "read"
+
+    monkeypatch.setattr(RunDirectory, "ask", answer)
+    done = run("add", over.path, file)
+    assert (done.code, done.json["step"], done.json["outputs"]) == (0, 7, ["bigs"])
+    assert "removed bigs at batch 7" in run("remove", over.path, "q", "--format", "text").out
+
+
+def test_remove_names_what_is_not_there_and_what_it_may_have_meant(run, over):
+    over.write_status({**over.status(), "state": "running"})
+    ended = run("remove", over.path, "p", "qq")
+    assert ended.problem_keys() == ["QUERY", "QUERY"]
+    assert [problem["value"] for problem in ended.json] == ["p", "qq"]
+    assert "'q'" in ended.json[1]["hint"]
+    assert run("remove", over.path, "o", "q").problem_keys() == ["QUERY"]  # nothing would be left
+    assert over.take_commands() == []
+
+
+def test_status_shows_changes_and_alarms(run, over):
+    change = {"command": "add", "step": 7, "outputs": ["bigs"]}
+    over.write_status({**over.status(), "changes": [change], "alarms": ["n1 was lost"]})
+    shown = run("status", over.path, "--format", "text").out
+    assert "added bigs at batch 7" in shown
+    assert "alarm: n1 was lost" in shown
 
 
 def test_stats_in_both_forms(run, over):

@@ -86,6 +86,7 @@ class BundleReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
     def latestOffset(self, start: Positions, limit: ReadLimit) -> Positions:  # noqa: N802
         """Where a batch from ``start`` ends now."""
         everything = isinstance(limit, ReadAllAvailable)
+        # Only its own streams: one that was added in a batch that never came to be begins anew.
         found: Positions = {}
         for member in self.members:
             progress = self._progress.get(member.name)

@@ -1,0 +1,187 @@
+"""The manager of a run: what steps report goes in, what it asks for comes out as moves for the next step.
+
+Pure but for the log: no clock, no files, no Spark. Time is that of the steps.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from levelwind.balance.protocol import Policy, Situation
+from levelwind.control import Manager
+from levelwind.control.events import (
+    Event,
+    MoveDone,
+    MoveFailed,
+    NodeJoined,
+    NodeLost,
+    OperatorMoved,
+    QueryAdded,
+    QueryRemoved,
+    StatisticsReported,
+)
+from levelwind.control.instructions import Alarm, Drop, Instruction, Place
+from levelwind.model import Cluster, Network
+from levelwind.rewrite import split
+from levelwind.runtime.coordinator import Move, Step
+from levelwind.runtime.window import LoadWindow
+
+logger = logging.getLogger(__name__)
+# Alarms that the status shows.
+KEPT_ALARMS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balancing:
+    """How a run is kept in balance.
+
+    Parameters
+    ----------
+    policy
+        Who proposes moves; None: nothing moves but what must.
+    period_s, samples
+        Length of a sample, after each of which the policy is asked; samples that it looks back on. It is
+        not asked before there are as many: on a few of them it would move for noise.
+    moved_load_budget
+        Most mean load (CPU seconds per second) moved per period; None: any.
+    """
+
+    policy: Policy | None = None
+    period_s: float = 1.0
+    samples: int = 10
+    moved_load_budget: float | None = None
+
+
+def warm_up(policy: Policy) -> None:
+    """Have a policy decide on next to nothing, so that it is compiled before a batch waits for it."""
+    situation = Situation(
+        series=np.array([[1.0, 1.0], [0.0, 1.0]]),
+        node=np.array([0, 0]),
+        cpu=np.ones(2),
+        movable=np.ones(2, dtype=bool),
+        unit=np.arange(2),
+        state_bytes=np.zeros(2),
+    )
+    policy.propose(situation, rng=np.random.default_rng(0))
+
+
+class Steward:
+    """Tells a manager what happens in a run, and keeps what it asks for until the next step.
+
+    Before a step: `watch` the nodes, `change` the network, then `moves`. After it: `saw`.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        cluster: Cluster,
+        placement: Mapping[str, str],
+        balancing: Balancing,
+        *,
+        seed: int = 0,
+    ) -> None:
+        self.manager = Manager(
+            network,
+            cluster,
+            placement,
+            policy=balancing.policy,
+            rng=np.random.default_rng(seed),
+            moved_load_budget=balancing.moved_load_budget,
+        )
+        self.alarms: deque[str] = deque(maxlen=KEPT_ALARMS)
+        self._nodes = {node.name: node for node in cluster.nodes}
+        self._window = LoadWindow(period_s=balancing.period_s, samples=balancing.samples)
+        self._missing: frozenset[str] = frozenset()
+        self._lost: set[str] = set()
+        self._due: dict[str, Move] = {}
+        self._given: set[str] = set()
+        self._began: float | None = None
+        self._now = 0.0
+
+    def moves(self) -> list[Move]:
+        """What is to move before the next step; asked for once."""
+        due, self._due = list(self._due.values()), {}
+        self._given = {move.operator for move in due}
+        return due
+
+    def saw(self, step: Step) -> None:
+        """A step is done: report the moves it made, and at the end of a period the loads."""
+        if self._began is None:
+            self._began = step.started
+        self._now = step.started + step.wall_s - self._began
+        self._report_moves(step.program.placement)
+        if self._window.add(step) and self._window.is_full:
+            boxes = step.program.layout.boxes
+            self._tell(
+                StatisticsReported(
+                    at_s=self._now,
+                    operators=tuple(box.name for box in boxes),
+                    series=self._window.loads(step.program.layout),
+                    state_bytes={boxes[report.box].name: report.state_bytes for _, report in step.boxes},
+                )
+            )
+
+    def watch(self, missing: Collection[str]) -> None:
+        """Say which nodes have no host now: lost if it is for the second time, else back if they were lost.
+
+        A host that was away for a moment takes its node's work up again; moving all of it would cost more.
+        """
+        for node in self._nodes:
+            if node in missing and node in self._missing and node not in self._lost:
+                self._lost.add(node)
+                self._tell(NodeLost(at_s=self._now, node=node))
+            elif node not in missing and node in self._lost:
+                self._lost.remove(node)
+                self._tell(NodeJoined(at_s=self._now, node=self._nodes[node]))
+        self._missing = frozenset(missing)
+
+    def change(self, network: Network, placement: Mapping[str, str]) -> dict[str, str]:
+        """Another network runs from the next step on: where each of its operators stands then.
+
+        What stays is left where ``placement`` has it, what is new goes where the manager says. If the manager
+        refuses the network, nothing has changed.
+        """
+        added = any(name not in self.manager.network.operators for name in network.operators)
+        told = QueryAdded if added else QueryRemoved
+        self._tell(told(at_s=self._now, network=network))
+        standing, anywhere = self.manager.placement, next(iter(self._nodes))
+        names = [operator.name for operator in split(network).operators]
+        for name in names:
+            if name not in placement:
+                self._due.pop(name, None)  # it begins where it was placed: nothing to move
+        return {name: placement.get(name, standing.get(name, anywhere)) for name in names}
+
+    def _report_moves(self, placement: Mapping[str, str]) -> None:
+        for operator, move in self.manager.under_way.items():
+            if operator not in self._given:
+                continue
+            if placement[operator] == move.target:
+                self._tell(MoveDone(at_s=self._now, operator=operator))
+            else:
+                reason = f"it was moved to {placement[operator]} instead"
+                self._tell(MoveFailed(at_s=self._now, operator=operator, reason=reason))
+        self._given = set()
+        for operator, node in self.manager.placement.items():
+            if placement[operator] != node and operator not in self._due:
+                self._tell(OperatorMoved(at_s=self._now, operator=operator, node=placement[operator]))
+
+    def _tell(self, event: Event) -> None:
+        for instruction in self.manager.handle(event):
+            self._heed(instruction)
+
+    def _heed(self, instruction: Instruction) -> None:
+        if isinstance(instruction, Alarm):
+            logger.warning("%s", instruction.text)
+            self.alarms.append(instruction.text)
+        elif isinstance(instruction, Drop):
+            self._due.pop(instruction.operator, None)
+        else:
+            target = instruction.node if isinstance(instruction, Place) else instruction.target
+            self._due[instruction.operator] = Move(
+                operator=instruction.operator, target=target, cause=instruction.reason
+            )

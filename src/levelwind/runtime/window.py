@@ -1,0 +1,142 @@
+"""The last samples of what a run counted, and the loads that the offered rates ask for in each of them.
+
+A sample ends with the first step that ends a period or more after the sample began. What a stream offered
+in it is measured on the stream's own clock, as `measured` has it: event time over the speed of a replay, so
+that a node that is behind shows its full overload. A stream that was silent has no clock of its own to go by
+for that sample and the next: then the one that came furthest counts, and wall time if there is none.
+
+Costs are CPU seconds per row as each operator reports them, over the whole window. Aggregates that stand
+together and group the same rows alike share that work and report equal parts of it: apart they cost more
+than these figures say.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from levelwind.loads.arrays import Floats, shared
+from levelwind.loads.offered import Counted, offered_work
+from levelwind.model import Network
+from levelwind.operators.rows import BEGINNING, END
+from levelwind.runtime.coordinator import Step
+from levelwind.runtime.measured import WARM_UP_STEPS, speed_of
+from levelwind.runtime.program import Layout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """What was counted in one sample: rows of streams, their seconds, and the work of operators as placed."""
+
+    wall_s: float
+    rows: Mapping[str, int]
+    offered_s: Mapping[str, float]
+    boxes: Mapping[str, Counted]
+
+
+class LoadWindow:
+    """Takes steps in, and keeps the last ``samples`` samples of at least ``period_s`` seconds."""
+
+    def __init__(self, *, period_s: float, samples: int) -> None:
+        self._period_s = period_s
+        self._samples: deque[Sample] = deque(maxlen=samples)
+        self._skipped = 0
+        self._since = 0.0
+        self._marks: Mapping[str, int] = {}
+        # Streams that brought rows in the last sample: only of these is it known where they were at its end.
+        self._flowed: frozenset[str] = frozenset()
+        self._rows: dict[str, int] = {}
+        self._boxes: dict[str, Counted] = {}
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are as many samples as the window holds."""
+        return len(self._samples) == self._samples.maxlen
+
+    def add(self, step: Step) -> bool:
+        """Take a step in; whether a sample ended with it. The first steps pay for imports: left out."""
+        ended = step.started + step.wall_s
+        if step.commit.closed:
+            return False
+        if self._skipped < WARM_UP_STEPS:
+            self._skipped += 1
+            self._begin(ended, step, step.seen)
+            return False
+        for name, rows in step.seen.items():
+            self._rows[name] = self._rows.get(name, 0) + rows
+        boxes = step.program.layout.boxes
+        for _, report in step.boxes:
+            own = Counted(rows_in=report.rows_in, rows_out=report.rows_out, cpu_s=report.cpu_s)
+            name = boxes[report.box].name
+            self._boxes[name] = self._boxes[name] + own if name in self._boxes else own
+        if ended - self._since < self._period_s:
+            return False
+        self._end_sample(ended, step)
+        return True
+
+    def _end_sample(self, ended: float, step: Step) -> None:
+        wall = ended - self._since
+        network, marks = step.program.layout.network, step.commit.streams
+        came = {
+            name: (marks[name] - self._marks[name]) / 1e6 / speed_of(stream)
+            for name, stream in network.streams.items()
+            if name in self._flowed
+            and self._rows.get(name)
+            and BEGINNING < self._marks.get(name, BEGINNING) < marks[name] < END
+        }
+        furthest = max(came.values(), default=wall)
+        self._samples.append(
+            Sample(
+                wall_s=wall,
+                rows=self._rows,
+                offered_s={name: came.get(name, furthest) for name in network.streams},
+                boxes=self._boxes,
+            )
+        )
+        self._begin(ended, step, self._rows)
+
+    def _begin(self, ended: float, step: Step, rows: Mapping[str, int]) -> None:
+        """A new sample; ``rows`` came in the last one."""
+        self._since, self._marks = ended, step.commit.streams
+        self._flowed = frozenset(name for name, count in rows.items() if count)
+        self._rows, self._boxes = {}, {}
+
+    def loads(self, layout: Layout) -> Floats:
+        """Load of every box in every sample (boxes × samples, oldest first). O(operators × samples).
+
+        An operator that came lately counts as if it had been there all the time.
+        """
+        network, samples = layout.network, tuple(self._samples)
+        rates, seconds = self._offered(network)
+        boxes = {
+            box.name: sum((sample.boxes.get(box.name, NOTHING) for sample in samples), NOTHING)
+            for box in layout.boxes
+        }
+        counted = {
+            name: sum((boxes[box.name] for box in instances), NOTHING)
+            for name, instances in layout.boxes_of.items()
+        }
+        offered = offered_work(network, rates, seconds, counted)
+        loads = np.zeros((len(layout.boxes), len(samples)))
+        for box in layout.boxes:
+            given = offered[box.operator.name]
+            if given.work:
+                loads[box.index] = boxes[box.name].cpu_s / given.work * given.work_per_s
+            else:
+                loads[box.index] = [s.boxes.get(box.name, NOTHING).cpu_s / s.wall_s for s in samples]
+        return shared(loads)
+
+    def _offered(self, network: Network) -> tuple[dict[str, Floats], dict[str, Floats]]:
+        """Rows per second that each stream offered in every sample, and how long the sample was to it."""
+        rates, seconds = {}, {}
+        for name in network.streams:
+            lasted = np.array([s.offered_s.get(name, s.wall_s) for s in self._samples])
+            seconds[name] = lasted
+            rates[name] = np.array([s.rows.get(name, 0) for s in self._samples]) / lasted
+        return rates, seconds
+
+
+NOTHING = Counted()

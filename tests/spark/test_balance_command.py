@@ -1,0 +1,102 @@
+"""`levelwind run --policy` as a process, and queries that are added to a live run and taken out of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+import polars as pl
+import pytest
+from test_run_command import Tried
+
+# Starts Spark several times: run by make test-all.
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+HEAVY = """
+name: heavy
+streams:
+  p: {schema: {ts: timestamp, v: int}, time: ts,
+      source: {format: generator, shape: steady, rate: 200, duration: 18s, speed: max, batch: 1s, seed: 3}}
+operators:
+  - {name: a, kind: model, input: p, cost: 500us, selectivity: 1}
+  - {name: b, kind: model, input: p, cost: 500us, selectivity: 1}
+  - {name: c, kind: model, input: p, cost: 500us, selectivity: 1}
+  - {name: d, kind: model, input: p, cost: 500us, selectivity: 1, movable: false}
+outputs: {one: {input: a}, two: {input: b}, three: {input: c}, four: {input: d}}
+"""
+MORE = """
+operators:
+  - {name: top, kind: aggregate, input: big, by: [src], window: {size: 2s}, compute: {most: "max(size)"}}
+queries:
+  few: "SELECT src, count(*) AS n FROM p GROUP BY src, window(ts, '4 seconds')"
+outputs:
+  tops: {input: top, sink: {format: parquet, path: ./tops}}
+  fews: {input: few}
+"""
+STREAM = """
+streams:
+  q: {schema: {ts: timestamp, n: long}, time: ts,
+      source: {format: generator, shape: steady, rate: 100, duration: 5s, columns: {n: {kind: sequence}}}}
+operators:
+  - {name: other, kind: filter, input: q, where: "n >= 0"}
+outputs:
+  others: {input: other, sink: {format: parquet, path: ./others}}
+"""
+
+
+def test_a_policy_moves_operators_off_a_node_that_has_all_of_them(tmp_path):
+    tried = Tried(tmp_path / "heavy", "1s")
+    tried.network.write_text(HEAVY)
+    placement = tried.folder / "placement.json"
+    placement.write_text(json.dumps(dict.fromkeys("abcd", "n1")))
+    answer = tried.run(
+        "--placement", str(placement), "--policy", "cor_se_imp", "--policy-set", "threshold=0.05",
+        "--period", "10ms", "--until-idle",
+    )  # fmt: skip
+    assert answer["moves"] >= 1
+    moves = [json.loads(line) for line in (tried.directory / "moves.jsonl").read_text().splitlines()]
+    assert moves[0]["source"] == "n1"
+    assert moves[0]["target"] == "n2"
+    assert moves[0]["cause"].startswith("exchanges by correlation")
+    standing = tried.ask("status")["placement"]
+    assert standing["d"] == "n1"
+    assert list(standing.values()).count("n2") == 2
+    assert answer["outputs"] == dict.fromkeys(("one", "two", "three", "four"), 18 * 200)
+
+
+def test_queries_come_and_go_while_it_runs_and_a_restart_goes_on_with_what_is_there(tmp_path):
+    tried = Tried(tmp_path / "live", "60s")
+    paced = tried.network.read_text().replace("speed: max, batch: 1s", "speed: 1, batch: 3s")
+    tried.network.write_text(paced)
+    more, stream = tried.folder / "more.yaml", tried.folder / "stream.yaml"
+    more.write_text(MORE)
+    stream.write_text(STREAM)
+    checkpoint = str(tried.folder / "checkpoint")
+    with tried.started("--checkpoint", checkpoint) as process:
+        before = tried.wait_for_steps(2, process)
+        added = tried.ask("add", str(more), "--timeout", "300")
+        assert added["outputs"] == ["tops", "fews"]
+        assert "top" in added["operators"]
+        assert tried.ask("add", str(more), code=2)  # the names are taken now
+        assert tried.ask("add", str(stream), "--timeout", "300")["outputs"] == ["others"]
+        removed = tried.ask("remove", "parts", "fews", "--timeout", "300")
+        assert {"share", "few"} <= set(removed["operators"])
+        status = tried.ask("status")
+        assert list(status["outputs"]) == ["sums", "tops", "others"]
+        assert [change["command"] for change in status["changes"]] == ["add", "add", "remove"]
+        kept = {name: node for name, node in before["placement"].items() if name != "share"}
+        assert kept.items() <= status["placement"].items()
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    # The same file as at first: what was added and removed since still counts.
+    answer = tried.run("--until-idle", "--checkpoint", checkpoint)
+    assert list(answer["outputs"]) == ["sums", "tops", "others"]
+    assert tried.sums() == tried.expected()[0]
+    tops = pl.read_parquet(tried.folder / "tops" / "*.parquet")
+    sums = pl.read_parquet(tried.folder / "sums" / "*.parquet")
+    # From the batch on in which it came, it has the windows that the others have.
+    assert tops.join(sums, on=["src", "window_start"], how="anti").is_empty()
+    assert set(tops["window_start"]) == {t for t in sums["window_start"] if t >= tops["window_start"].min()}
+    others = pl.read_parquet(tried.folder / "others" / "*.parquet")
+    assert others.height == others.unique("n").height == 500
