@@ -47,10 +47,7 @@ class RowWindows:
     arrived. Without an event time they are settled as they arrive.
 
     With a timeout a window also ends that long after its first row, and the next row begins a new one.
-    At the end all windows that have a row are put out. One that is not full by then ends with the stream,
-    not with its last row: that may lie so far back that readers would take it for late.
-
-    Without an event time there is nothing to say of when a window was: its window columns are null.
+    At the end all windows that have a row are put out.
 
     A step costs O(rows that become settled · (log + rows / slide)) and, where windows close, O(rows kept).
 
@@ -101,7 +98,7 @@ class RowWindows:
         outputs: pl.DataFrame = self._nothing
         failed: tuple[Rejected, ...] = ()
         if closing.any():
-            outputs, failed, groups = self._put_out(groups, closing, kept, settled, arrived)
+            outputs, failed, groups = self._put_out(groups, closing, kept, settled, watermark)
         if watermark == END:
             return Stepped({None: outputs}, _ended(state, outputs), rejected + failed)
         if settled.height or closing.any():
@@ -204,7 +201,7 @@ class RowWindows:
         return full | (pl.col(_FIRST) <= bound) if bound >= BEGINNING else full
 
     def _put_out(
-        self, groups: pl.DataFrame, closing: pl.Series, kept: Table, settled: pl.DataFrame, arrived: Arrived
+        self, groups: pl.DataFrame, closing: pl.Series, kept: Table, settled: pl.DataFrame, watermark: int
     ) -> tuple[pl.DataFrame, tuple[Rejected, ...], pl.DataFrame]:
         """The windows that close: their results, those that failed, and how far the groups are then."""
         chosen = groups.filter(closing).with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias(_PLACE))
@@ -213,22 +210,22 @@ class RowWindows:
         counts = chosen.select((pl.col(_NEXT) - pl.col(_NEEDED)).clip(lower_bound=0)).to_series().to_numpy()
         times = rows.get_column(_TIME).to_numpy()
         if self._timeout is None:
-            layout = sliding(counts, self._rows, self._slide, to_end=arrived.watermark == END)
+            layout = sliding(counts, self._rows, self._slide, to_end=watermark == END)
         else:
-            layout = timed(counts, times, self._rows, self._timeout, arrived.watermark)
+            layout = timed(counts, times, self._rows, self._timeout, watermark)
 
         outputs, failed = [], []
         for part in layout.chunks(CHUNK):
-            good, bad = self._computed(rows, times, layout, part, arrived.before)
+            good, bad = self._computed(rows, times, layout, part)
             outputs.append(good)
             failed += [] if bad is None else [bad]
         after = _advanced(groups, closing, layout.left, _time_after(counts, times, layout.left))
         return pl.concat(outputs), tuple(failed), after
 
     def _computed(
-        self, rows: pl.DataFrame, times: Numbers, layout: Layout, part: slice, least: int
+        self, rows: pl.DataFrame, times: Numbers, layout: Layout, part: slice
     ) -> tuple[pl.DataFrame, Rejected | None]:
-        """The results of some windows, of which none is to be older than ``least``."""
+        """The results of some windows."""
         window, position = layout.members(part)
         names = dict.fromkeys(call.column for call in self._computation.calls if call.column is not None)
         members = pl.DataFrame(
@@ -244,7 +241,7 @@ class RowWindows:
         if self._time is None:
             stamps = [pl.Series(name, [None], TIME).new_from_index(0, len(starts)) for name in WINDOW_COLUMNS]
         else:
-            last = plus(np.maximum(times[starts + layout.sizes[part] - 1], least), 1)
+            last = plus(times[starts + layout.sizes[part] - 1], 1)
             end = np.where(layout.ends[part] == END, last, layout.ends[part])
             stamps = [
                 pl.Series(name, values).cast(TIME)

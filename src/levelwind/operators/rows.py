@@ -58,13 +58,11 @@ def row_types(network: Network) -> dict[Port, RowType]:
 class Arrived:
     """What has reached one input in this batch: rows in order of arrival, and the watermark after them.
 
-    Once an input's watermark is ``w``, no row with an event time below ``w`` comes through it any more. So
-    what an operator puts out must not be older than ``before``, its own watermark before this batch.
+    Once an input's watermark is ``w``, no row with an event time below ``w`` comes through it any more.
     """
 
     rows: pl.DataFrame
     watermark: int
-    before: int = BEGINNING
 
 
 @dataclass(frozen=True, slots=True)

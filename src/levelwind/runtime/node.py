@@ -13,7 +13,7 @@ from levelwind.model import Model, Port
 from levelwind.operators.hashing import xxhash64
 from levelwind.operators.model import SECONDS, burn, outright_load_s
 from levelwind.operators.protocol import Stepped
-from levelwind.operators.rows import BEGINNING, END, ORDER, Arrived
+from levelwind.operators.rows import END, ORDER, Arrived
 from levelwind.operators.state import Segment, State
 from levelwind.operators.types import empty_frame
 from levelwind.runtime.batch import Batch
@@ -196,13 +196,12 @@ class NodeStep:
 
     def _arrived(self, box: Box, watermarks: Sequence[int]) -> list[Arrived]:
         arrived = []
-        before = self.batch.behind[box.index] if self.batch.behind else BEGINNING
         for number, watermark in enumerate(watermarks):
             rows = self.inbox.take(box.index, number)
             if rows is None:
                 port = box.operator.inputs[number]
                 rows = empty_frame(self.layout.types[port], ordered=port in self.layout.ordered)
-            arrived.append(Arrived(rows, watermark, before))
+            arrived.append(Arrived(rows, watermark))
         return arrived
 
     def _send(self, box: Box, port: Port, rows: pl.DataFrame) -> Iterator[Message]:
