@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
@@ -11,8 +11,10 @@ import pytest
 
 from levelwind.balance.protocol import Proposal
 from levelwind.frontend import parse_network
+from levelwind.frontend.addition import extended
 from levelwind.model import Cluster
 from levelwind.operators.rows import TIME
+from levelwind.runtime.commits import Version
 from levelwind.runtime.coordinator import Coordinator, Move
 from levelwind.runtime.inprocess import InProcess
 from levelwind.runtime.managing import Balancing, Steward
@@ -210,3 +212,43 @@ def test_without_a_node_there_is_an_alarm_and_everything_stays(world):
     steward.watch({"n1"})
     drive(world, steward, 1, left=10, right=10)
     assert set(world.coordinator.program.placement.values()) == {"n2"}
+
+
+def test_rows_on_their_way_meet_an_operator_that_came_since_and_depends_on_order(tmp_path):
+    network = replace(NETWORK, hops="next")
+    sinks = dict.fromkeys((*network.outputs, "pairs", DEAD_LETTERS), Discard())
+    apart = {"half": "n1", "after": "n2", "other": "n1"}
+    world = World(
+        Coordinator(
+            Layout(network), CLUSTER.names, apart, directory=str(tmp_path), executor=InProcess(), sinks=sinks
+        )
+    )
+    assert world.step(left=10, right=10).commit.in_flight
+    more = {
+        "operators": [
+            {"name": "pair", "kind": "aggregate", "input": "after", "window": {"rows": 2, "slide": 2},
+             "compute": {"v": "first(v)"}}
+        ],
+        "outputs": {"pairs": {"input": "pair"}},
+    }  # fmt: skip
+    found = extended(network, more)
+    version = Version(network="", origin="")
+    placement = {**apart, "pair": "n2"}
+    world.coordinator.change(Layout(found), placement, sinks=sinks, fingerprints={}, version=version)
+    # It comes to where its rows are going: those with a rank meet those that were sent without.
+    world.coordinator.move([Move(operator="half", target="n2", cause="test")])
+    step = world.step(left=10, right=10)
+    done = {step.program.layout.boxes[box.box].name: box.rows_in for _, box in step.boxes}
+    assert done["after"] == done["pair"] == 10
+
+
+def test_a_restart_leaves_operators_where_they_were_unless_a_pin_came_since(world):
+    world.coordinator.move([Move(operator=name, target="n2", cause="test") for name in ("half", "other")])
+    world.step(left=10, right=10)
+    operators = {**NETWORK.operators, "other": replace(NETWORK.operators["other"], pinned="n1")}
+    again = Coordinator(
+        Layout(replace(NETWORK, operators=operators)), CLUSTER.names, ALONE,
+        directory=world.coordinator.directory, executor=InProcess(), sinks=world.coordinator.sinks,
+    )  # fmt: skip
+    again.recover()
+    assert again.program.placement == {"half": "n2", "after": "n1", "other": "n1"}
