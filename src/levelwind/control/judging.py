@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -67,9 +67,10 @@ class Court:
         level, load_of, index = levels.tolist(), self.load.tolist(), self.index.tolist()
         left = np.inf if self.limits.moved_load is None else self.limits.moved_load
         slots = np.inf if self.limits.moves is None else self.limits.moves - len(self.going)
+        accepted: set[int] = set()
         for number, group in groups.items():
             parts = self._parts(group) if number in doubtful else [(proposal,) for proposal in group]
-            rules = [self._forbidden(part) if number in doubtful else "" for part in parts]
+            rules = [self._forbidden(part, accepted) if number in doubtful else "" for part in parts]
             loads = [sum(load_of[p.operator] for p in part) for part in parts]
             whole = not any(rules) and sum(loads) <= left * (1 + ROUNDING) and len(group) <= slots
             for part, rule, load in zip(parts, rules, loads, strict=True):
@@ -86,6 +87,7 @@ class Court:
                 if not against:
                     left -= load
                     slots -= len(part)
+                    accepted.update(proposal.operator for proposal in part)
                     level[source] -= load
                     level[target] += load
                 yield Verdict(part, against)
@@ -115,7 +117,7 @@ class Court:
             parts.setdefault(int(self.roster.unit[proposal.operator]), []).append(proposal)
         return [tuple(part) for part in parts.values()]
 
-    def _forbidden(self, part: tuple[Proposal, ...]) -> str:
+    def _forbidden(self, part: tuple[Proposal, ...], accepted: Set[int]) -> str:
         """The rule that forbids to move these operators of one unit; empty if none does."""
         operators = [proposal.operator for proposal in part]
         together = self.roster.together(operators[0])
@@ -128,6 +130,8 @@ class Court:
                 return f"pinned to {self.roster.pinned[j]}"
             if name in self.going:
                 return f"already on its way to {self.going[name]}"
+            if j in accepted:
+                return "moves in an exchange that was accepted before"
             if not self.roster.movable[j]:
                 return "declared immovable, or on a table with an operator that is"
             if self.index[j] == part[0].to:
