@@ -159,9 +159,12 @@ def run_worth(
     x, level = node_series(series, node, count)
     head, link = chains(node, count)
     turn = np.full(len(node), -1, dtype=np.int64)
-    allowed = np.full(count, -1, dtype=np.int64)
+    partner = np.full(count, -1, dtype=np.int64)
     for p in range(len(pairs)):
-        allowed[pairs[p, 0]], allowed[pairs[p, 1]] = pairs[p, 1], pairs[p, 0]
+        partner[pairs[p, 0]], partner[pairs[p, 1]] = pairs[p, 1], pairs[p, 0]
+    relative = np.empty((x.shape[1], count))  # load over CPU; a node's samples stand in a column
+    for i in range(count):
+        relative[:, i] = (level[i] + x[i]) / cpu[i]
     turns = 0
     danger, taken = np.zeros(count), np.zeros(count, dtype=np.bool_)
     for _ in range(ROUNDS):
@@ -173,12 +176,14 @@ def run_worth(
         for one in np.argsort(-danger, kind="mergesort"):
             if taken[one] or (danger[one] <= 1.0 and level[one] / cpu[one] - least <= threshold):
                 continue
-            other = _most_to_gain(x, level, cpu, one, taken, allowed, len(pairs) > 0)
-            if other >= 0 and _exchanged(
+            other = partner[one] if len(pairs) else _most_to_gain(relative, cpu, one, taken)
+            if other >= 0 and not taken[other] and _exchanged(
                 series, node, free, cpu, one, other, BY_WORTH, threshold, worth, -np.inf, series.mean,
                 x, level, head, link, turn, turns,
             ):  # fmt: skip
-                taken[one] = taken[other] = True
+                for i in (one, other):
+                    taken[i] = True
+                    relative[:, i] = (level[i] + x[i]) / cpu[i]
                 turns += 1
         if turns == before:
             break
@@ -186,18 +191,15 @@ def run_worth(
 
 
 @compiled
-def _most_to_gain(
-    x: Floats, level: Floats, cpu: Floats, one: int, taken: Flags, allowed: Ints, bound: bool
-) -> int:
-    """The node with which evening out would lower Σ E(X²)/C most; −1 if there is none."""
+def _most_to_gain(relative: Floats, cpu: Floats, one: int, taken: Flags) -> int:
+    """The node with which evening out would lower Σ E(X²)/C most; −1 if there is none. O(nodes × samples)."""
+    apart = np.zeros(len(cpu))
+    for t in range(len(relative)):
+        for k in range(len(cpu)):
+            apart[k] += (relative[t, one] - relative[t, k]) ** 2
     best, other = 0.0, -1
     for k in range(len(cpu)):
-        if k == one or taken[k] or (bound and allowed[one] != k):
-            continue
-        room = (level[one] / cpu[one] - level[k] / cpu[k]) ** 2
-        for t in range(x.shape[1]):
-            room += (x[one, t] / cpu[one] - x[k, t] / cpu[k]) ** 2 / x.shape[1]
-        room *= cpu[one] * cpu[k] / (cpu[one] + cpu[k])
-        if room > best * (1.0 + TIE):
-            best, other = room, k
+        gain = apart[k] * cpu[one] * cpu[k] / (cpu[one] + cpu[k])
+        if k != one and not taken[k] and gain > best * (1.0 + TIE):
+            best, other = gain, k
     return other

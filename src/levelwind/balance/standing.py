@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -67,14 +68,19 @@ def proposals(before: Standing, node: Ints, turn: Ints, reason: str) -> tuple[Pr
         return ()
     units = before.of[moved]
     order = np.lexsort((moved, turn[units]))
-    relative = before.relative
-    levels = "{}: from a node at {:.2f} of its CPU to one at {:.2f}"
+    relative = before.relative.tolist()
+
+    @cache
+    def text(source: int, target: int) -> str:
+        levels = f"from a node at {relative[source]:.2f} of its CPU to one at {relative[target]:.2f}"
+        return f"{reason}: {levels}"
+
     return tuple(
         Proposal(
             operator=operator,
             to=target,
             group=group,
-            reason=levels.format(reason, relative[source], relative[target]),
+            reason=text(source, target),
         )
         for operator, target, source, group in zip(
             moved[order].tolist(),

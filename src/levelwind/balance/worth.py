@@ -27,18 +27,18 @@ def exchange_by_worth(
     """
     idle = max(LEAST_IDLE, 1.0 - level.sum() / cpu.sum())
     count, samples = len(ids), max(1, x.shape[1])
-    moved = np.zeros(count, dtype=np.bool_)
-    # Products of all series with each other, and with both nodes': after this no step looks at samples.
+    moved, share = np.zeros(count, dtype=np.bool_), 1.0 / cpu
+    # Mean products of all series with each other, and with both nodes': no step looks at samples after this.
     cross, dot = np.zeros((count, count)), np.zeros((2, count))
     for a in range(count):
         for b in range(a + 1):
             product = 0.0
             for t in range(x.shape[1]):
                 product += series.centred[ids[a], t] * series.centred[ids[b], t]
-            cross[a, b] = cross[b, a] = product
+            cross[a, b] = cross[b, a] = product / samples
         for i in range(2):
             for t in range(x.shape[1]):
-                dot[i, a] += series.centred[ids[a], t] * x[i, t]
+                dot[i, a] += series.centred[ids[a], t] * x[i, t] / samples
     for _ in range(count):
         best, first, second = worth * idle, -1, -1
         for a in range(count):
@@ -46,8 +46,8 @@ def exchange_by_worth(
             if not free[a] or moved[a] or load <= 0.0:
                 continue
             home = side[a]
-            gain = _gain(load, dot[home, a], dot[1 - home, a], cross[a, a], level, cpu, home, samples)
-            if gain / load > best * (1.0 + TIE):
+            gain = _gain(load, dot[home, a], dot[1 - home, a], cross[a, a], level, share, home)
+            if gain > best * load * (1.0 + TIE):
                 best, first, second = gain / load, a, -1
             if home == 1:
                 continue
@@ -57,9 +57,9 @@ def exchange_by_worth(
                     continue
                 gain = _gain(
                     load - other, dot[home, a] - dot[home, b], dot[1 - home, a] - dot[1 - home, b],
-                    cross[a, a] + cross[b, b] - 2.0 * cross[a, b], level, cpu, home, samples,
+                    cross[a, a] + cross[b, b] - 2.0 * cross[a, b], level, share, home,
                 )  # fmt: skip
-                if gain / (load + other) > best * (1.0 + TIE):
+                if gain > best * (load + other) * (1.0 + TIE):
                     best, first, second = gain / (load + other), a, b
         if first < 0:
             break
@@ -78,10 +78,10 @@ def exchange_by_worth(
 
 @compiled
 def _gain(
-    load: float, here: float, there: float, square: float, level: Floats, cpu: Floats, home: int, samples: int
+    load: float, here: float, there: float, square: float, level: Floats, share: Floats, home: int
 ) -> float:
-    """How much Σ E(X²)/C falls when a load with these products leaves ``home`` for the other node."""
+    """How much Σ E(X²)/C falls when a load with these products leaves ``home``; ``share`` is 1/C of both."""
     away = 1 - home
-    given = load * (2.0 * level[home] - load) + (2.0 * here - square) / samples
-    taken = load * (2.0 * level[away] + load) + (2.0 * there + square) / samples
-    return given / cpu[home] - taken / cpu[away]
+    given = load * (2.0 * level[home] - load) + 2.0 * here - square
+    taken = load * (2.0 * level[away] + load) + 2.0 * there + square
+    return given * share[home] - taken * share[away]

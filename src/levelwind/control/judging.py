@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,8 +29,7 @@ class Limits:
     state_bytes: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What became of the proposed moves of one unit: ``against`` says why not, empty if accepted."""
 
     proposals: tuple[Proposal, ...]
@@ -59,16 +59,18 @@ class Court:
         An exchange of which every part keeps the rules and the limits is accepted whole. Otherwise its parts
         are judged one by one, and none may raise the larger load of its two nodes. O(proposals).
         """
+        groups: dict[int, list[Proposal]] = {}
+        for proposal in proposed:
+            groups.setdefault(proposal.group, []).append(proposal)
+        doubtful = self._doubtful(groups)
         # Lists: a report may bring thousands of proposals, and NumPy is slow one number at a time.
         level, load_of, index = levels.tolist(), self.load.tolist(), self.index.tolist()
         left = np.inf if self.limits.moved_load is None else self.limits.moved_load
         slots = np.inf if self.limits.moves is None else self.limits.moves - len(self.going)
-        groups: dict[int, list[Proposal]] = {}
-        for proposal in proposed:
-            groups.setdefault(proposal.group, []).append(proposal)
-        for group in groups.values():
-            parts = self._parts(group)
-            rules = [self._forbidden(part) for part in parts]
+        accepted: set[int] = set()
+        for number, group in groups.items():
+            parts = self._parts(group) if number in doubtful else [(proposal,) for proposal in group]
+            rules = [self._forbidden(part, accepted) if number in doubtful else "" for part in parts]
             loads = [sum(load_of[p.operator] for p in part) for part in parts]
             whole = not any(rules) and sum(loads) <= left * (1 + ROUNDING) and len(group) <= slots
             for part, rule, load in zip(parts, rules, loads, strict=True):
@@ -85,22 +87,37 @@ class Court:
                 if not against:
                     left -= load
                     slots -= len(part)
+                    accepted.update(proposal.operator for proposal in part)
                     level[source] -= load
                     level[target] += load
-                yield Verdict(proposals=part, against=against)
+                yield Verdict(part, against)
+
+    def _doubtful(self, groups: Mapping[int, list[Proposal]]) -> set[int]:
+        """Exchanges in which a rule may forbid something; in all others every operator is free and alone."""
+        every = [proposal for group in groups.values() for proposal in group]
+        operator = np.fromiter((p.operator for p in every), dtype=np.int64, count=len(every))
+        to = np.fromiter((p.to for p in every), dtype=np.int64, count=len(every))
+        known = (operator >= 0) & (operator < len(self.roster.names)) & (to >= 0) & (to < len(self.nodes))
+        if not known.all():
+            wrong = every[int(np.argmin(known))]
+            rule = "a policy must propose operators and nodes by position"
+            raise input_error(rule, key="proposal", value=f"{wrong.operator} to {wrong.to}")
+        free = self.roster.movable & self.roster.alone
+        free[[self.roster.position[name] for name in self.going]] = False
+        if self.limits.state_bytes is not None:
+            free &= self.state_bytes <= self.limits.state_bytes
+        once = np.bincount(operator, minlength=len(free)) == 1
+        clear = (free & once)[operator] & (self.index[operator] != to)
+        return {every[k].group for k in np.flatnonzero(~clear).tolist()}
 
     def _parts(self, group: list[Proposal]) -> list[tuple[Proposal, ...]]:
         """The group's proposals, those of one unit together."""
         parts: dict[int, list[Proposal]] = {}
         for proposal in group:
-            known = 0 <= proposal.operator < len(self.roster.names) and 0 <= proposal.to < len(self.nodes)
-            if not known:
-                rule = "a policy must propose operators and nodes by position"
-                raise input_error(rule, key="proposal", value=f"{proposal.operator} to {proposal.to}")
             parts.setdefault(int(self.roster.unit[proposal.operator]), []).append(proposal)
         return [tuple(part) for part in parts.values()]
 
-    def _forbidden(self, part: tuple[Proposal, ...]) -> str:
+    def _forbidden(self, part: tuple[Proposal, ...], accepted: Set[int]) -> str:
         """The rule that forbids to move these operators of one unit; empty if none does."""
         operators = [proposal.operator for proposal in part]
         together = self.roster.together(operators[0])
@@ -113,6 +130,8 @@ class Court:
                 return f"pinned to {self.roster.pinned[j]}"
             if name in self.going:
                 return f"already on its way to {self.going[name]}"
+            if j in accepted:
+                return "moves in an exchange that was accepted before"
             if not self.roster.movable[j]:
                 return "declared immovable, or on a table with an operator that is"
             if self.index[j] == part[0].to:

@@ -410,7 +410,7 @@ class Manager:
             node, reason, alarm = self._home(unit, waiting, level, expected, cause)
             if alarm:
                 instructions.append(self._alarm(at_s, alarm))
-            level[self._live.index(node)] += float(expected[waiting].sum())
+            level[self._place[node]] += float(expected[waiting].sum())
             for j in unit:
                 self._node[j] = node
                 self._note(at_s, "placed", j, None, node, reason)
@@ -473,13 +473,13 @@ class Manager:
 
     def _arrange(self) -> None:
         """Work the arrays out anew after nodes or operators came or went. O(operators + nodes)."""
-        place = {name: i for i, name in enumerate(self._live)}
+        self._place = place = {name: i for i, name in enumerate(self._live)}
         self._cpu = np.array([self._nodes[name].cpu for name in self._live], dtype=np.float64)
         self._index = np.array([-1 if n is None else place[n] for n in self._node], dtype=np.int64)
 
     def _stand(self, operator: int, node: str) -> None:
         self._node[operator] = node
-        self._index[operator] = self._live.index(node)
+        self._index[operator] = self._place[node]
 
     def _level(self, load: Floats | None = None) -> Floats:
         """Mean load of each live node; operators that nothing is known of count nothing."""

@@ -44,11 +44,15 @@ class Roster:
         return {name: j for j, name in enumerate(self.names)}
 
     @cached_property
+    def alone(self) -> NDArray[np.bool_]:
+        """Whether an operator moves alone: it shares its table, if it has one, with no other."""
+        return (np.bincount(self.unit, minlength=1) == 1)[self.unit]
+
+    @cached_property
     def members(self) -> dict[int, tuple[int, ...]]:
         """Operators of each unit that has more than one."""
-        count = np.bincount(self.unit, minlength=1)
         found: dict[int, list[int]] = {}
-        for j in np.flatnonzero(count[self.unit] > 1).tolist():
+        for j in np.flatnonzero(~self.alone).tolist():
             found.setdefault(int(self.unit[j]), []).append(j)
         return {unit: tuple(members) for unit, members in found.items()}
 

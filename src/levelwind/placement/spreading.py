@@ -57,7 +57,17 @@ class Spreading:
         """The plan after `even_out`: mean loads in the band, then as little variation as it finds."""
         free = np.flatnonzero(self.fixed < 0)
         tries = tries_per_unit * len(free)
-        return even_out(self.series, self.unseen, nodes, free, self.cpu, band=band, tries=tries, seed=seed)
+        return even_out(
+            self.series,
+            self.unseen,
+            nodes,
+            free,
+            self.cpu,
+            band=band,
+            tries=tries,
+            seed=seed,
+            descent=descent,
+        )
 
 
 def make_spreading(units: Units, *, unseen: float = 0.0) -> Spreading:

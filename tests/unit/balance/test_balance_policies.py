@@ -134,6 +134,16 @@ def test_without_a_coordinator_it_ends_about_as_well(policy):
             assert run_periods(policy, case, 60, pairing=pairing)[1] <= central + 0.15
 
 
+@pytest.mark.parametrize("pairing", ["random", "neighbour"])
+@pytest.mark.parametrize("policy", policy_names())
+def test_without_a_coordinator_a_node_exchanges_only_with_the_one_it_meets(policy, pairing):
+    case = random_situation(1, nodes=9, operators=90, load=0.9)
+    met = partners(pairs_of(relative_loads(case, case.node), pairing, np.random.default_rng(0)), 9)
+    proposed = make_policy(policy, {"pairing": pairing}).propose(case, rng=np.random.default_rng(0))
+    assert proposed
+    assert all(p.to == met[case.node[p.operator]] for p in proposed)
+
+
 def test_ours_ends_lower_than_selective_exchange_for_about_the_load_moved():
     """The simulator has the figures with queues; here only that neither is bought with the other."""
     ours, theirs = [], []

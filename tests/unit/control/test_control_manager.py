@@ -91,6 +91,20 @@ def test_an_accepted_move_is_under_way_until_it_is_done():
     assert str(next(iter(manager.journal))) == "1.000 s accepted a n1 → n3: why not"
 
 
+def test_what_is_on_its_way_is_not_turned_round():
+    manager, policy = managed([A, B, C], HOME, moves=[move(0, 2)])
+    report(manager, LOADS)
+    policy.moves = (move(0, 1),)
+    assert report(manager, LOADS, at_s=2.0) == ()
+    assert reasons(manager, "rejected") == ["already on its way to n3"]
+
+
+def test_an_operator_moves_once_however_often_it_is_proposed():
+    manager, _ = managed([A, B, C], HOME, moves=[move(0, 2, group=0), move(0, 1, group=1)])
+    assert [(i.operator, i.target) for i in report(manager, LOADS)] == [("a", "n3")]
+    assert reasons(manager, "rejected") == ["moves in an exchange that was accepted before"]
+
+
 def test_a_move_that_failed_leaves_the_operator_where_it_was():
     manager, _ = managed([A, B, C], HOME, moves=[move(0, 2)])
     report(manager, LOADS)
@@ -157,6 +171,15 @@ def test_half_an_exchange_may_not_raise_the_larger_load():
     assert "without the rest of the exchange" in reasons(manager, "rejected")[1]
     whole, _ = managed([A, B, C], HOME, moves=[move(0, 1), move(2, 0)])
     assert len(report(whole, LOADS)) == 2
+
+
+def test_accepted_parts_count_when_the_next_is_judged():
+    """d is immovable, so the parts are judged one by one; a makes n2 as full as n1, then b may not follow."""
+    boxes = [box("a"), box("b"), box("c"), box("d", movable=False)]
+    home = {"a": "n1", "b": "n1", "c": "n2", "d": "n1"}
+    manager, _ = managed(boxes, home, moves=[move(0, 1), move(1, 1), move(3, 1)])
+    accepted = report(manager, {"a": 0.4, "b": 0.2, "c": 0.1, "d": 0.3})
+    assert [i.operator for i in accepted] == ["a"]
 
 
 def test_what_stood_on_a_lost_node_is_placed_on_the_least_loaded():
