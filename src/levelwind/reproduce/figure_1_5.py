@@ -17,7 +17,7 @@ from levelwind.reproduce.simulations import (
     RUNS,
     below,
     curves,
-    draw_curves,
+    draw_latencies,
     figures,
     means,
     share,
@@ -92,6 +92,5 @@ def draw(results: Sequence[Result], path: Path) -> None:
     """Latency ratio against load."""
     with style.figure(path) as axes:
         axes.set_xlabel("system load level (2 nodes, bursts at twice the rate, in turn)")
-        axes.set_ylabel("latency ratio (log)")
         style.plain_ticks(axes, LOADS)
-        draw_curves(axes, curves(results, list(PLANS)))
+        draw_latencies([axes], [curves(results, list(PLANS))])

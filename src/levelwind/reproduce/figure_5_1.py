@@ -26,7 +26,7 @@ CLAIM = (
 
 def cells(quick: bool, seed: int) -> list[Item]:
     """Pairs of one series X, in chunks."""
-    series = np.random.default_rng(cell_seed(seed, 501)).uniform(0.2, 1.0, SAMPLES).tolist()
+    series = np.random.default_rng(cell_seed(seed, 501)).uniform(0.6, 1.0, SAMPLES).tolist()
     return [
         {
             "chunk": chunk,
@@ -47,7 +47,7 @@ def measure(item: Item) -> Result:
     rng = np.random.default_rng(item["seed"])
     whole = np.array(item["series"])
     count = item["points"]
-    level, spread = rng.uniform(0.2, 0.8, (count, 1)), rng.uniform(0.0, 1.0, (count, 1))
+    level, spread = rng.uniform(0.02, 0.98, (count, 1)), rng.random((count, 1)) ** 2
     parts = (level + spread * (rng.random((count, len(whole))) - level)) * whole
     rest = whole - parts
     total = parts.var(axis=1) + rest.var(axis=1)
@@ -78,12 +78,12 @@ def draw(results: Sequence[Result], path: Path) -> None:
     correlation, variance = _points(results)
     with style.figure(path) as axes:
         axes.scatter(correlation, variance, s=5, color=style.SKY, alpha=0.45, linewidths=0, rasterized=True)
-        bound = np.linspace(max(-0.9, float(correlation.min())), 1.0, 200)
+        bound = np.linspace(float(correlation.min()), 1.0, 200)
         axes.plot(bound, 1 / (1 + bound), color=style.BLUE, label="var X/(1 + r)")
         axes.axhline(1.0, color=style.BLACK, label="var X")
         axes.set_yscale("log")
-        style.plain_ticks(axes, (0.5, 1, 2, 5, 10), axis="y")
-        axes.set_ylim(0.4, 12)
+        style.plain_ticks(axes, (0.5, 1, 2, 5, 10, 20), axis="y")
+        axes.set_ylim(bottom=0.4)
         axes.set_xlim(-1, 1)
         axes.set_xlabel("correlation r of X₁ and X₂")
         axes.set_ylabel("(var X₁ + var X₂)/var X (log)")

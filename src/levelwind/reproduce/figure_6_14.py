@@ -7,7 +7,7 @@ from pathlib import Path
 
 from levelwind.reproduce import simulations, style
 from levelwind.reproduce.outcome import Check, Item, Outcome, Result, judge
-from levelwind.reproduce.simulations import LOADS, RUNS, below, cell, curves, draw_curves, means, share
+from levelwind.reproduce.simulations import LOADS, RUNS, below, cell, curves, draw_latencies, means, share
 from levelwind.reproduce.statistics import rounded
 
 TITLE = "Latency ratio of the global algorithms against the load"
@@ -60,6 +60,4 @@ def draw(results: Sequence[Result], path: Path) -> None:
             axes.set_title(f"{phases} phases")
             axes.set_xlabel("system load level")
             style.plain_ticks(axes, LOADS)
-            draw_curves(axes, curves(of_phases(results, phases), PLANNERS), named=False)
-        panels[0].set_ylabel("latency ratio (log)")
-        style.legend_above(panels, columns=4)
+        draw_latencies(panels, [curves(of_phases(results, phases), PLANNERS) for phases in PHASES])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from levelwind.reproduce import simulations, style
 from levelwind.reproduce.outcome import Check, Item, Outcome, Result, judge
-from levelwind.reproduce.simulations import EDGES, LOADS, RUNS, below, cell, curves, draw_curves, means
+from levelwind.reproduce.simulations import EDGES, LOADS, RUNS, below, cell, curves, draw_latencies, means
 from levelwind.reproduce.statistics import rounded
 
 TITLE = "Latency ratio of the one-way pair-wise algorithms from connected plans"
@@ -45,7 +45,7 @@ def summarise(results: Sequence[Result]) -> Outcome:
     checks: list[Check] = []
     ours = {}
     for setting in EDGES:
-        rows = [r for r in results if r["setting"] == setting]
+        rows = of_setting(results, setting)
         moved = means(curves(rows, POLICIES, what="moved_load"))
         found = [c for rival in RIVALS for c in below(rows, "cor_bal", rival, dict.fromkeys(HIGH, 1.0))]
         found += below(rows, "correlation", "cor_bal", dict.fromkeys(HIGH, MUCH))
@@ -60,15 +60,17 @@ def summarise(results: Sequence[Result]) -> Outcome:
     return judge(PAPER, CLAIM, rounded(ours), checks)
 
 
+def of_setting(results: Sequence[Result], setting: str) -> list[Result]:
+    """The results in this setting."""
+    return [r for r in results if r["setting"] == setting]
+
+
 def draw(results: Sequence[Result], path: Path) -> None:
     """Latency ratio against load, a panel for each setting."""
     loads = sorted({r["load"] for r in results})
     with style.figure(path, width=9.6, columns=len(EDGES)) as panels:
         for axes, setting in zip(panels, EDGES, strict=True):
-            rows = [r for r in results if r["setting"] == setting]
-            draw_curves(axes, curves(rows, ALGORITHMS), named=False)
             axes.set_title(setting)
             axes.set_xlabel("system load level")
             style.plain_ticks(axes, loads)
-        panels[0].set_ylabel("latency ratio (log)")
-        style.legend_above(panels, columns=4)
+        draw_latencies(panels, [curves(of_setting(results, setting), ALGORITHMS) for setting in EDGES])

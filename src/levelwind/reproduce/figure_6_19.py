@@ -7,7 +7,7 @@ from pathlib import Path
 
 from levelwind.reproduce import simulations, style
 from levelwind.reproduce.outcome import Item, Outcome, Result, judge
-from levelwind.reproduce.simulations import LOADS, RUNS, below, cell, curves, draw_curves, means, share
+from levelwind.reproduce.simulations import LOADS, RUNS, below, cell, curves, draw_latencies, means, share
 from levelwind.reproduce.statistics import rounded
 
 TITLE = "Latency ratio of the improved two-way pair-wise algorithms from connected plans"
@@ -52,6 +52,5 @@ def draw(results: Sequence[Result], path: Path) -> None:
     """Latency ratio against load."""
     with style.figure(path, width=6.2, height=3.8) as axes:
         axes.set_xlabel("system load level (20 nodes, from connected plans)")
-        axes.set_ylabel("latency ratio (log)")
         style.plain_ticks(axes, LOADS)
-        draw_curves(axes, curves(results, ALGORITHMS))
+        draw_latencies([axes], [curves(results, ALGORITHMS)])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from levelwind.reproduce import simulations, style
 from levelwind.reproduce.outcome import Check, Item, Outcome, Result, judge
-from levelwind.reproduce.simulations import RUNS, TABLE_2, cell, curves, draw_curves, means, share
+from levelwind.reproduce.simulations import RUNS, TABLE_2, cell, curves, draw_latencies, means, share
 from levelwind.reproduce.statistics import rounded
 
 TITLE = "Sensitivity of the correlation-based and largest-load-first algorithms at load 0.9"
@@ -48,7 +48,7 @@ measure = simulations.measure
 
 def cells(quick: bool, seed: int) -> list[Item]:
     """One algorithm with one parameter changed, in one run; all begin at connected plans."""
-    runs = 2 if quick else RUNS[quick]
+    runs = 1 if quick else RUNS[quick]
     return [
         cell(quick, seed, run, name, LOAD, start="connected", **{parameter: value})
         for parameter, value in _points()
@@ -90,16 +90,15 @@ def summarise(results: Sequence[Result]) -> Outcome:
 
 
 def draw(results: Sequence[Result], path: Path) -> None:
-    """A panel for each parameter; static algorithms with whole lines, dynamic ones with dashes."""
+    """A panel for each parameter; algorithms that go on moving operators have dashes."""
     with style.figure(path, width=9.6, height=6.0, rows=2, columns=3) as panels:
         for axes, parameter in zip(panels, VALUES, strict=True):
-            draw_curves(axes, curves(varied(results, parameter), ALGORITHMS, over=parameter), named=False)
             axes.set_xscale("log")
             style.plain_ticks(axes, VALUES[parameter])
             axes.set_xlabel(LABELS[parameter])
-        for axes in panels[::3]:
-            axes.set_ylabel("latency ratio (log)")
-        style.legend_above(panels, columns=6)
+        draw_latencies(
+            panels, [curves(varied(results, p), ALGORITHMS, over=p) for p in VALUES], dashed=DYNAMIC
+        )
 
 
 def _points() -> list[tuple[str, float]]:

@@ -37,7 +37,7 @@ TABLE_2: Mapping[str, Any] = {
     "clean": True,
 }
 # Runs and recorded seconds: the paper has five runs and does not say how long they are.
-RUNS = {True: 3, False: 5}
+RUNS = {True: 2, False: 5}
 DURATION_S = {True: 60.0, False: 120.0}
 # What does not move if the statistics window holds exactly one period, as table 2's does.
 EDGES: Mapping[str, Mapping[str, float]] = {
@@ -45,6 +45,8 @@ EDGES: Mapping[str, Mapping[str, float]] = {
     "window 5 s": {"window_s": 5.0},
     "period 15 s": {"period_s": 15.0},
 }
+
+TICKS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 Curves = dict[str, dict[Any, Estimate]]
 
@@ -150,34 +152,35 @@ def means(table: Curves) -> dict[str, dict[Any, float]]:
     return {name: {at: e.mean for at, e in row.items()} for name, row in table.items()}
 
 
-def draw_curves(axes: Any, table: Curves, *, named: bool = True) -> None:
-    """A curve per algorithm on a log axis, bars from the least run to the largest; named at the ends."""
-    for name, row in table.items():
-        style.curve(
-            axes,
-            list(row),
-            list(row.values()),
-            colour=style.COLOURS[name],
-            marker=style.MARKERS[name],
-            label=style.LABELS[name],
-        )
-    axes.set_yscale("log")
-    ticks = [t for t in (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000) if t < 1.2 * _largest(table)]
-    style.plain_ticks(axes, ticks, axis="y")
-    axes.set_ylim(bottom=1)
-    if named:
-        last = {name: max(row) for name, row in table.items()}
-        style.label_ends(
-            axes,
-            [
-                (last[name], row[last[name]].mean, style.LABELS[name], style.COLOURS[name])
-                for name, row in table.items()
-            ],
-        )
+def draw_latencies(panels: Sequence[Any], tables: Sequence[Curves], *, dashed: Sequence[str] = ()) -> None:
+    """A panel per table, a curve per algorithm, log axes; bars reach from the least run to the largest.
 
-
-def _largest(table: Curves) -> float:
-    return max(e.high for row in table.values() for e in row.values())
+    Call it last: curves of a single panel are named at their ends, which depend on the final axes.
+    """
+    for axes, table in zip(panels, tables, strict=True):
+        for name, row in table.items():
+            style.curve(
+                axes,
+                list(row),
+                list(row.values()),
+                colour=style.COLOURS[name],
+                marker=style.MARKERS[name],
+                line="--" if name in dashed else "-",
+                label=style.LABELS[name],
+            )
+    largest = max(e.high for table in tables for row in table.values() for e in row.values())
+    for axes in panels:
+        axes.set_yscale("log")
+        style.plain_ticks(axes, [tick for tick in TICKS if tick < 1.2 * largest], axis="y")
+        axes.set_ylim(bottom=1)
+        if axes.get_subplotspec().is_first_col():
+            axes.set_ylabel("latency ratio (log)")
+    if len(panels) > 1:
+        style.legend_above(panels, columns=len(tables[0]))
+    else:
+        last = {name: (max(row), row[max(row)]) for name, row in tables[0].items()}
+        ends = [(x, e.mean, style.LABELS[name], style.COLOURS[name]) for name, (x, e) in last.items()]
+        style.label_ends(panels[0], ends)
 
 
 def _side_by_side(rows: Sequence[Result], one: str, other: str, what: str) -> list[tuple[float, float]]:
