@@ -22,6 +22,7 @@ TITLE = "Latency, load moved, deviation and correlation over time from connected
 LOAD = 0.9
 DURATION_S = 120.0
 MUCH_MORE = 2.0
+QUEUES = "working off what the warm-up left in queues counts for more than moves do"
 PANELS = {
     "latency_s": "mean latency, s (log)",
     "moved": "load moved so far, CPUs",
@@ -85,8 +86,11 @@ def summarise(results: Sequence[Result]) -> Outcome:
             passed=moved["correlation"] < moved["cor_re_imp"],
             reason=f"correlation moves {moved['correlation']:.1f}, cor_re_imp {moved['cor_re_imp']:.1f}",
         ),
-        *below(results, "cor_se_imp", "cor_re_imp", {LOAD: 1.0}),
-        *below(results, "correlation", "cor_re_imp", {LOAD: 1.0}),
+        *(
+            Check(passed=check.passed, reason=f"{check.reason} ({QUEUES})")
+            for name in ("cor_se_imp", "correlation")
+            for check in below(results, name, "cor_re_imp", {LOAD: 1.0})
+        ),
     ]
     ours = {
         "latency_ratio": {name: row[LOAD] for name, row in means(curves(results, ALGORITHMS)).items()},
@@ -124,6 +128,7 @@ def draw(results: Sequence[Result], path: Path) -> None:
             axes.set_ylabel(title)
             axes.set_xlim(0, DURATION_S)
         panels[0].set_yscale("log")
+        style.plain_ticks(panels[0], (0.05, 0.1, 0.2, 0.5, 1, 2, 5), axis="y")
         for axes in panels[2:]:
             axes.set_xlabel("seconds since the algorithm began")
         style.legend_above(panels, columns=5)

@@ -80,7 +80,7 @@ def summarise(results: Sequence[Result]) -> Outcome:
                     )
                     checks.append(Check(passed=mean <= STEADY * usual, reason=reason))
             for value, part in share(rows, name, rival, over=parameter).items():
-                reason = f"{name} has {part:.2f} of {rival}'s latency at {parameter} {value:g}"
+                reason = f"{name} has {part:.3f} of {rival}'s latency at {parameter} {value:g}"
                 checks.append(Check(passed=part <= 1, reason=reason))
     most = max(VALUES["per_node"])
     part = share(varied(results, "per_node"), "correlation", "llf", over="per_node")[most]
