@@ -17,7 +17,7 @@ DYNAMIC = ("cor_se_imp", "llf_bal", "steady_pairs")
 ALGORITHMS = (*STATIC, *DYNAMIC)
 VALUES = {
     "nodes": (5, 10, 20, 40),
-    "per_node": (2, 5, 10, 20),
+    "per_node": (2, 5, 10, 20, 50),
     "window_s": (5.0, 10.0, 20.0, 40.0),
     "samples": (5, 10, 20),
     "period_s": (5.0, 10.0, 15.0, 20.0),
@@ -41,7 +41,7 @@ PAPER = (
 CLAIM = (
     f"COR-GLB and COR-SE-IMP stay within {STEADY:g} times their latency in table 2's setting, 5 or fewer "
     "operators per node aside, and have less than LLF-GLB and LLF-BAL at every value; static COR-GLB has at "
-    f"least {ALMOST} of LLF-GLB's at 20 operators per node"
+    f"least {ALMOST} of LLF-GLB's at 50 operators per node"
 )
 measure = simulations.measure
 
@@ -75,9 +75,8 @@ def summarise(results: Sequence[Result]) -> Outcome:
             usual = table[name][TABLE_2[parameter]]
             for value, mean in table[name].items():
                 if value not in FEW.get(parameter, ()):
-                    reason = (
-                        f"{name} has {mean:.3g} at {parameter} {value:g}, {usual:.3g} in table 2's setting"
-                    )
+                    reason = f"{name} has {mean:.3g} at {parameter} {value:g}{_unseen(parameter, value)}, "
+                    reason += f"{usual:.3g} in table 2's setting"
                     checks.append(Check(passed=mean <= STEADY * usual, reason=reason))
             for value, part in share(rows, name, rival, over=parameter).items():
                 reason = f"{name} has {part:.3f} of {rival}'s latency at {parameter} {value:g}"
@@ -99,6 +98,12 @@ def draw(results: Sequence[Result], path: Path) -> None:
         draw_latencies(
             panels, [curves(varied(results, p), ALGORITHMS, over=p) for p in VALUES], dashed=DYNAMIC
         )
+
+
+def _unseen(parameter: str, value: float) -> str:
+    """A word where the statistics do not show a whole period."""
+    setting = {**TABLE_2, parameter: value}
+    return " (a window shorter than the period)" if setting["window_s"] < setting["period_s"] else ""
 
 
 def _points() -> list[tuple[str, float]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from levelwind.reproduce import simulations, style
 from levelwind.reproduce.outcome import Check, Item, Outcome, Result, judge
-from levelwind.reproduce.simulations import LOADS, below, cell, curves, draw_latencies, means, share
+from levelwind.reproduce.simulations import LOADS, RUNS, below, cell, curves, draw_latencies, means, share
 from levelwind.reproduce.statistics import geometric, rounded
 
 TITLE = "Latency ratio under on-off bursts, each global algorithm with its pair-wise one"
@@ -29,12 +29,12 @@ measure = simulations.measure
 
 
 def cells(quick: bool, seed: int) -> list[Item]:
-    """One pair of algorithms at one load in one run; five runs always, since bursts differ much."""
+    """One pair of algorithms at one load in one run; three runs at least, since bursts differ much."""
     loads = LOADS[::2] if quick else LOADS
     return [
         cell(quick, seed, run, policy, load, workload="on_off", planner=planner)
         for load in reversed(loads)
-        for run in range(5)
+        for run in range(max(3, RUNS[quick]))
         for policy, planner in PAIRS.items()
     ]
 
