@@ -19,7 +19,7 @@ Z95 = 1.96
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A mean and its 95% interval."""
+    """A mean and its interval: of 95%, or of all values where there are only a few."""
 
     mean: float
     low: float
@@ -32,6 +32,14 @@ def estimate(values: ArrayLike) -> Estimate:
     half = Z95 * float(array.std(ddof=1)) / len(array) ** 0.5 if len(array) > 1 else 0.0
     mean = float(array.mean())
     return Estimate(mean=mean, low=mean - half, high=mean + half)
+
+
+def extent(values: ArrayLike) -> Estimate:
+    """Mean, least and largest of a few runs whose distribution nobody knows."""
+    array = np.asarray(values, dtype=float)
+    mean = float(array.mean())
+    # The mean of equal values may be off by a rounding error, and then lie outside of them.
+    return Estimate(mean=mean, low=min(mean, float(array.min())), high=max(mean, float(array.max())))
 
 
 def geometric(ratios: ArrayLike) -> Estimate:

@@ -19,7 +19,16 @@ COLOURS = {
     "correlation_even": ORANGE,
     "llf": GREEN,
     "random": PURPLE,
+    "random_balanced": PURPLE,
     "connected": VERMILION,
+    "cut": BLUE,
+    "steady": BLACK,
+    "cor_bal": VERMILION,
+    "cor_re_imp": SKY,
+    "cor_se_imp": BLUE,
+    "llf_bal": GREEN,
+    "rand_bal": PURPLE,
+    "steady_pairs": BLACK,
 }
 MARKERS = {
     "rod": "o",
@@ -28,7 +37,16 @@ MARKERS = {
     "correlation_even": "s",
     "llf": "^",
     "random": "v",
+    "random_balanced": "v",
     "connected": "X",
+    "cut": "o",
+    "steady": "D",
+    "cor_bal": "X",
+    "cor_re_imp": "P",
+    "cor_se_imp": "o",
+    "llf_bal": "^",
+    "rand_bal": "v",
+    "steady_pairs": "D",
 }
 LABELS = {
     "rod": "ROD",
@@ -37,7 +55,16 @@ LABELS = {
     "correlation_even": "correlation, equal means",
     "llf": "largest load first",
     "random": "random",
+    "random_balanced": "random, balanced",
     "connected": "connected",
+    "cut": "cut",
+    "steady": "steady (ours)",
+    "cor_bal": "COR-BAL",
+    "cor_re_imp": "COR-RE-IMP",
+    "cor_se_imp": "COR-SE-IMP",
+    "llf_bal": "LLF-BAL",
+    "rand_bal": "RAND-BAL",
+    "steady_pairs": "steady pairs (ours)",
 }
 SEQUENCE = (SKY, BLUE, BLACK)
 DPI = 200
@@ -64,8 +91,16 @@ RC = {
 
 
 @contextmanager
-def figure(path: Path, *, width: float = 5.2, height: float = 3.4, columns: int = 1) -> Iterator[Any]:
-    """A figure's axes (a list of them if there are several columns), saved as PNG at the end.
+def figure(
+    path: Path,
+    *,
+    width: float = 5.2,
+    height: float = 3.4,
+    rows: int = 1,
+    columns: int = 1,
+    share_y: bool = True,
+) -> Iterator[Any]:
+    """A figure's axes (a list of them, row by row, if there are several), saved as PNG at the end.
 
     Drawn without pyplot, so nothing global is touched and no window system is asked for.
     """
@@ -76,8 +111,8 @@ def figure(path: Path, *, width: float = 5.2, height: float = 3.4, columns: int 
     with matplotlib.rc_context(RC):
         drawing = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(drawing)
-        axes = drawing.subplots(1, columns, sharey=columns > 1)
-        yield axes
+        axes = drawing.subplots(rows, columns, sharey=share_y)
+        yield axes if rows == columns == 1 else list(axes.flat)
         drawing.savefig(path, dpi=DPI, metadata={"Software": None})
 
 
@@ -91,7 +126,7 @@ def curve(
     line: str = "-",
     label: str | None = None,
 ) -> None:
-    """A line through means, with their 95% intervals as bars."""
+    """A line through means, with their intervals as bars."""
     mean = [point.mean for point in points]
     below = [point.mean - point.low for point in points]
     above = [point.high - point.mean for point in points]
@@ -148,6 +183,12 @@ def reference(axes: Any, y: float, text: str, *, x: float = 0.99, below: bool = 
         fontsize=8,
         color=GREY,
     )
+
+
+def legend_above(axes: Sequence[Any], *, columns: int) -> None:
+    """One legend over all panels of a figure, made from the first: they show the same curves."""
+    drawing = axes[0].figure
+    drawing.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=columns)
 
 
 def plain_ticks(axes: Any, values: Sequence[float], *, axis: str = "x") -> None:

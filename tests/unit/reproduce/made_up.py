@@ -65,3 +65,42 @@ def cloud(ratio, *, name="g", count=1000):
     """Matrices whose feasible ratio is a given function of the heuristic's value."""
     x = np.linspace(0.001, 0.999, count)
     return [{"chunk": 0, name: x.tolist(), "ratio": [float(ratio(v)) for v in x]}]
+
+
+FIGURES = {
+    "latency_ratio": 2.0,
+    "load_std": 0.1,
+    "load_std_bound": 0.1,
+    "load_correlation": 0.0,
+    "load_spread": 0.0,
+    "held_out_load_std": 0.1,
+    "held_out_load_correlation": 0.0,
+    "moves": 3,
+    "moved_load": 1.0,
+}
+
+
+def simulated(experiment, figures):
+    """The cells of a simulation experiment, with the figures that ``figures(cell)`` gives them."""
+    return [{**cell, **FIGURES, **figures(cell)} for cell in experiment.cells(True, 0)]
+
+
+def by_name(**latencies):
+    """Latency ratios by algorithm, as numbers or as functions of the cell."""
+
+    def figures(cell):
+        value = latencies[cell["algorithm"]]
+        return {"latency_ratio": value(cell) if callable(value) else value}
+
+    return figures
+
+
+def course(std):
+    """The course of a run of three seconds."""
+    return {
+        "at_s": [1.0, 2.0, 3.0],
+        "latency_s": [None, 0.1, 0.2],
+        "moved": [0.0, 1.0, 1.0],
+        "std": [None, 0.2, std],
+        "correlation": [None, 0.1, 0.5],
+    }

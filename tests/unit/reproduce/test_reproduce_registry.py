@@ -55,6 +55,11 @@ def test_cells_are_plain_json_fixed_by_the_seed_and_unlike_for_another(name):
     assert len(experiment.cells(False, 3)) >= len(cells)
 
 
+def untimed(result):
+    """A result without what a clock has said."""
+    return {key: value for key, value in result.items() if key not in ("plan_s", "pair_s")}
+
+
 @pytest.mark.parametrize("name", names())
 def test_a_cell_measured_twice_gives_the_same_json(name):
     experiment = registry.EXPERIMENTS[name]
@@ -62,9 +67,11 @@ def test_a_cell_measured_twice_gives_the_same_json(name):
     for key in ("runs", "points", "matrices"):
         if key in cell:
             cell[key] = 2
+    if "duration_s" in cell:
+        cell["duration_s"] = 15.0
     cell.pop("budget", None)
     first = experiment.measure(cell)
-    assert first == experiment.measure(cell)
+    assert untimed(first) == untimed(experiment.measure(cell))
     assert json.loads(json.dumps(first, allow_nan=False)) == first
     assert cell.items() <= first.items()
 
