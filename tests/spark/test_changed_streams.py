@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import polars as pl
 import pytest
 from same_rows import Server, rows_of
@@ -52,7 +54,10 @@ def write_files(folder, numbers):
     for number in numbers:
         times = pl.Series([number * 1_000_000]).cast(pl.Datetime("us", "UTC"))
         rows = pl.DataFrame({"ts": times, "n": pl.Series([number], dtype=pl.Int64)})
-        rows.write_parquet(folder / f"{number}.parquet")
+        path = folder / f"{number}.parquet"
+        rows.write_parquet(path)
+        # Files are read in the order of their times: one second apart leaves no doubt.
+        os.utime(path, (1_700_000_000 + number,) * 2)
 
 
 def sums(folder):

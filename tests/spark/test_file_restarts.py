@@ -99,7 +99,7 @@ class Checkpoint:
     def commit(self):
         """Our commit is made, Spark's is not."""
         (self.spark / "commits" / str(self.batch)).unlink()
-        (self.spark / "commits" / f".{self.batch}.crc").unlink()
+        (self.spark / "commits" / f".{self.batch}.crc").unlink(missing_ok=True)
 
     def drop(self):
         """Neither commit is made, though the batch was planned and run."""

@@ -1,4 +1,4 @@
-"""Bursts on a real cluster: what each way of placing and moving operators can bear.
+"""Bursts on a real cluster: the rates that ways of placing and moving operators bear, one against another.
 
 Four workers on this machine, each capped at a part of a core. Chains of `model` operators that burn their
 cost are fed by streams whose bursts take turns (`phases`), or by the packet counts of real captures
