@@ -66,8 +66,9 @@ def test_a_policy_moves_operators_off_a_node_that_has_all_of_them(tmp_path):
 
 
 def test_queries_come_and_go_while_it_runs_and_a_restart_goes_on_with_what_is_there(tmp_path):
-    tried = Tried(tmp_path / "live", "60s")
-    paced = tried.network.read_text().replace("speed: max, batch: 1s", "speed: 1, batch: 3s")
+    # Long enough to be at work all the time; the second run takes the rest in a few large batches.
+    tried = Tried(tmp_path / "live", "300s")
+    paced = tried.network.read_text().replace("speed: max, batch: 1s", "speed: 1, batch: 30s")
     tried.network.write_text(paced)
     more, stream = tried.folder / "more.yaml", tried.folder / "stream.yaml"
     more.write_text(MORE)
