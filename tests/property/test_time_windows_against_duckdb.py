@@ -208,3 +208,23 @@ def test_those_that_step_together_are_as_each_alone(data, by, chosen):
     found = run(kernels, list(batches(data, frame)))
     for out, (window, compute) in zip(found, several, strict=True):
         compare(out, expected(frame, window, by, compute), by, compute, window)
+
+
+@pytest.mark.parametrize("before", [1, 20, 300])
+def test_values_that_come_after_many_batches_of_nulls(before):
+    """Panes are merged in the meantime, and what is merged has no values at all."""
+    frame = pl.DataFrame(
+        {
+            "ts": range(before + 2),
+            "k": "a",
+            "g": 1,
+            "n": [None] * before + [3, 5],
+            "x": [None] * before + [1.5, 2.5],
+        },
+        schema={**SCHEMA, "ts": pl.Int64},
+    ).with_columns(pl.col("ts").cast(TIME))
+    window, compute = TimeWindow(size_s=0.5, slide_s=0.5), {f"v{i}": call for i, call in enumerate(CALLS)}
+    arrivals = [(frame[i : i + 1], i) for i in range(frame.height)]
+    for by in ((), ("k",)):
+        (found,) = run([kernel(window, by, compute)], arrivals)
+        compare(found, expected(frame, window, by, compute), by, compute, window)

@@ -169,7 +169,8 @@ def _merge(column: str, columns: Collection[str]) -> pl.Expr:
         ordered = this.sort_by(by, maintain_order=True)
         return ordered.first() if call.startswith(FIRST) else ordered.last()
     count, mean = pl.col(f"{call}|{_COUNT}"), pl.col(f"{call}|{_MEAN}")
-    merged = (count * mean).sum() / count.sum()
+    # Without values there is no mean: 0/0 would be NaN, and stay NaN whatever is merged with it later.
+    merged = pl.when(count.sum() > 0).then((count * mean).sum() / count.sum())
     return merged if kind == _MEAN else this.sum() + (count * (mean - merged) ** 2).sum()
 
 
