@@ -58,6 +58,24 @@ OPERATORS = [
         "window": {"rows": 4, "slide": 2},
         "compute": {"s": "sum(v)", "f": "first(v)"},
     },
+    {
+        "name": "soon",
+        "kind": "aggregate",
+        "input": "both",
+        "by": "k",
+        "window": {"size": "4s", "slide": "2s"},
+        "timeout": "1s",
+        "compute": {"n": "count(*)", "s": "sum(v)", "l": "last(v)"},
+    },
+    {
+        "name": "brief",
+        "kind": "aggregate",
+        "input": "both",
+        "by": "k",
+        "window": {"rows": 3},
+        "timeout": "2s",
+        "compute": {"s": "sum(v)", "f": "first(v)"},
+    },
     {"name": "pair", "kind": "join", "inputs": ["some", "cut"], "within": "1s", "where": "some.k = cut.k"},
     {
         "name": "tail",
@@ -67,7 +85,7 @@ OPERATORS = [
         "compute": {"n": "count(*)", "l": "last(`some.v`)"},
     },
 ]
-SINKS = ("slide", "cut", "nest", "few", "pair", "tail", "risky")
+SINKS = ("slide", "cut", "nest", "few", "soon", "brief", "pair", "tail", "risky")
 NODES = ("n1", "n2", "n3")
 
 
