@@ -41,9 +41,14 @@ WORKERS, CAP = 4, 0.35
 BATCH_S, ROUND = 1, 8
 STREAMS, LENGTH = 8, 5
 HIGH_OVER_LOW = 4.0
-# The whole cluster's mean load at level 1, and the levels: each so many times the one before.
-LEVEL_ONE, RISE, LEVELS = 0.4, 1.12, 9
-WARM_UP = 5
+# The whole cluster's mean load at level 1 (real traffic bursts higher), and the levels: each so many times
+# the one before.
+LEVEL_ONE = {"phases": 0.45, "trace": 0.3}
+RISE = 1.12
+LEVELS = tuple(RISE**level for level in range(8))
+WARM_UP = 8
+# A run ends with the first level whose slowest batch takes this many times what is allowed.
+TOO_SLOW = 1.15
 ROUNDS, FULL_ROUNDS = 1, 5
 OURS, RIVALS = "resilient", {"connected": 1.3, "llf": 1.1}
 
@@ -92,11 +97,12 @@ def trace(rng: np.random.Generator) -> Any:
 WORLDS = {"phases": phases, "trace": trace}
 
 
-def document(pattern: Any, rng: np.random.Generator) -> dict[str, Any]:
-    """A chain on each stream, at rates that put `LEVEL_ONE` on the cluster; the source plays all levels."""
+def document(
+    pattern: Any, rng: np.random.Generator, level_one: float, levels: Sequence[float] = LEVELS
+) -> dict[str, Any]:
+    """A chain on each stream, at rates that put ``level_one`` on the cluster; the source plays all levels."""
     costs = rng.uniform(0.5, 1.5, size=(STREAMS, LENGTH)) * 4e-3
-    scale = LEVEL_ONE * WORKERS * CAP / float((pattern.mean(axis=1) * costs.sum(axis=1)).sum())
-    levels = RISE ** np.arange(LEVELS)
+    scale = level_one * WORKERS * CAP / float((pattern.mean(axis=1) * costs.sum(axis=1)).sum())
     streams, operators = {}, []
     for number in range(STREAMS):
         rates = scale * pattern[number]
@@ -126,7 +132,7 @@ def document(pattern: Any, rng: np.random.Generator) -> dict[str, Any]:
 def engine_side(folder: str, world: str, seed: int, rounds: int) -> dict[str, Any]:
     """All contenders on one cluster, in turns."""
     rng = np.random.default_rng(seed)
-    told = network_of(document(WORLDS[world](rng), rng))
+    told = network_of(document(WORLDS[world](rng), rng, LEVEL_ONE[world]))
     found: dict[str, list[dict[str, Any]]] = {each.name: [] for each in CONTENDERS}
     capped = True
     with LoopbackCluster(workers=WORKERS) as cluster:
@@ -156,10 +162,10 @@ def _one(told: Network, nodes: Cluster, contender: Contender, session: Any, fold
         if step.commit.closed:
             return
         seconds.append(step.wall_s)
-        loads.append(_fullest(step))
+        loads.append(max(node_loads(step)))
         moves += len(step.commit.moves)
         level, rest = divmod(len(seconds) - WARM_UP, ROUND)
-        if level > 0 and rest == 0 and max(seconds[-ROUND:]) > 1.5 * BATCH_S:
+        if level > 0 and rest == 0 and max(seconds[-ROUND:]) > TOO_SLOW * BATCH_S:
             begun.directory.ask(Command("stop"))  # read before the next batch begins
 
     made = plan(told, nodes, contender.planner)
@@ -180,12 +186,12 @@ def _one(told: Network, nodes: Cluster, contender: Contender, session: Any, fold
     return {"batch_s": seconds[WARM_UP:], "load": loads[WARM_UP:], "moves": moves}
 
 
-def _fullest(step: Step) -> float:
-    """CPU that the fullest node spent on its operators, of what it has for a batch."""
+def node_loads(step: Step) -> list[float]:
+    """CPU that each node spent on its operators, of what it has for a batch."""
     spent = [0.0] * WORKERS
     for report, box in step.boxes:
         spent[report.node] += box.cpu_s
-    return max(spent) / (CAP * BATCH_S)
+    return [each / (CAP * BATCH_S) for each in spent]
 
 
 def levels_of(values: Sequence[float]) -> list[list[float]]:

@@ -30,6 +30,7 @@ BENCHMARKS = {
     "steady": "memory and checkpoint of a run that goes on at one rate, last third against second",
     "moves": "a batch with moves, against those around it; time and bytes per operator and window",
     "burst": "the rate that planners and policies sustain on a capped cluster, over that of connected",
+    "agreement": "node loads and latency in the simulator, against the same network on a capped cluster",
     "feasible": "the feasible set measured on a capped cluster, against the model's",
 }
 

@@ -104,3 +104,16 @@ def course(std):
         "std": [None, 0.2, std],
         "correlation": [None, 0.1, 0.5],
     }
+
+
+def on_a_cluster(experiment, slowness):
+    """Batch times: the share of all CPUs, times how much slower than that a planner's fullest node is."""
+    (cell,) = experiment.cells(False, 0)
+    batches = {
+        name: [
+            [slowness.get(name, slowness["others"]) * share] * cell["seconds"]
+            for share in cell["utilisations"]
+        ]
+        for name in experiment.PLANNERS
+    }
+    return [{**cell, "batch_s": batches, "capped": True}]

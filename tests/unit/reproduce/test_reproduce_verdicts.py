@@ -17,6 +17,7 @@ from levelwind.reproduce import (
     figure_6_9,
     figure_6_10,
     figure_6_11,
+    figure_6_12,
     table_6_1,
 )
 from levelwind.reproduce.sending import BANDWIDTH, COMMUNICATION
@@ -53,6 +54,7 @@ HOLDS = {
     "6.9": (figure_6_9, made_up.sent(lambda n, ratio: n / 5, ratios=COMMUNICATION, against="connected")),
     "6.10": (figure_6_10, made_up.sent(bandwidth_gain, ratios=BANDWIDTH)),
     "6.11": (figure_6_11, made_up.sent(lambda n, ratio: 3.0, ratios=BANDWIDTH, against="connected")),
+    "6.12": (figure_6_12, made_up.on_a_cluster(figure_6_12, {"rod": 1.05, "others": 1.3})),
 }
 CHANCE = {"correlation": 0.6, "llf": 0.4, "random": 0.3, "connected": 0.2}
 FAILS = {
@@ -127,6 +129,21 @@ FAILS = {
         "is not nothing",
     ),
     "6.10 no gain": (figure_6_10, made_up.sent(lambda n, ratio: 1.0, ratios=BANDWIDTH), "is not much"),
+    "6.12 a rival that is faster": (
+        figure_6_12,
+        made_up.on_a_cluster(figure_6_12, {"rod": 1.08, "llf": 0.8, "others": 1.3}),
+        "at 3.5 llf has mean 1.13 s",
+    ),
+    "6.12 a rival that survives": (
+        figure_6_12,
+        made_up.on_a_cluster(figure_6_12, {"rod": 1.05, "max_rate": 1.06, "others": 1.3}),
+        "not overloaded at 4: max_rate",
+    ),
+    "6.12 ROD overloaded too": (
+        figure_6_12,
+        made_up.on_a_cluster(figure_6_12, {"rod": 1.2, "others": 1.3}),
+        "ROD is",
+    ),
     "6.11 connected wins": (
         figure_6_11,
         made_up.sent(lambda n, ratio: 0.5, ratios=BANDWIDTH, against="connected"),
