@@ -149,8 +149,7 @@ def _manager(settings: Settings, sizes: Sizes, rounds: int) -> list[Figure]:
         event = StatisticsReported(at_s=0.0, operators=tuple(boxes), series=series)
         value = _median_ms(lambda manager=manager, event=event: manager.handle(event), rounds)  # type: ignore[misc]
         text = f"a report of {count:,} operators on {nodes:,} nodes, {label}"
-        limit = MANAGER_LIMIT_MS if load < 0.9 else None
-        figures.append(Figure(label=text, value=value, unit="ms", limit=limit))
+        figures.append(Figure(label=text, value=value, unit="ms", limit=MANAGER_LIMIT_MS))
     return figures
 
 

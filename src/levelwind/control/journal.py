@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+REJECTED = "rejected"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
@@ -38,6 +40,7 @@ class Journal:
     def __init__(self, size: int) -> None:
         self._records: deque[Record] = deque(maxlen=size)
         self._counts: dict[str, int] = {}
+        self._taken = 0
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self._records)
@@ -54,3 +57,9 @@ class Journal:
         """Write a record down; the oldest is forgotten when there are too many."""
         self._records.append(record)
         self._counts[record.what] = self._counts.get(record.what, 0) + 1
+
+    def take(self) -> list[Record]:
+        """Records since this was last asked for, oldest first, as far as they are not forgotten."""
+        total = sum(self._counts.values())
+        new, self._taken = total - self._taken, total
+        return list(self._records)[max(0, len(self._records) - new) :]

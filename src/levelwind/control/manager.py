@@ -23,7 +23,7 @@ from levelwind.control.events import (
     StatisticsReported,
 )
 from levelwind.control.instructions import Alarm, Drop, Instruction, Move, Place
-from levelwind.control.journal import Journal, Record
+from levelwind.control.journal import REJECTED, Journal, Record
 from levelwind.control.judging import ROUNDING, Court, Limits
 from levelwind.control.roster import make_roster
 from levelwind.errors import InputError, Problem, did_you_mean, input_error
@@ -239,7 +239,7 @@ class Manager:
             for proposal in verdict.proposals:
                 operator, target = proposal.operator, self._live[proposal.to]
                 if verdict.against:
-                    self._note(at_s, "rejected", operator, self._node[operator], target, verdict.against)
+                    self._note(at_s, REJECTED, operator, self._node[operator], target, verdict.against)
                 else:
                     accepted.append(self._move(at_s, operator, target, proposal.reason))
         return tuple(accepted)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from levelwind.control.events import (
     StatisticsReported,
 )
 from levelwind.control.instructions import Alarm, Drop, Instruction, Place
+from levelwind.control.journal import REJECTED
 from levelwind.model import Cluster, Network
 from levelwind.rewrite import split
 from levelwind.runtime.coordinator import Move, Step
@@ -108,6 +110,23 @@ class Steward:
         due, self._due = list(self._due.values()), {}
         self._given = {move.operator for move in due}
         return due
+
+    def decisions(self) -> list[dict[str, Any]]:
+        """What the manager has decided since this was last asked for, and why.
+
+        Proposals that it rejects are told once per reason, with their number and the first of them: a policy
+        in need proposes the same again every period.
+        """
+        found: list[dict[str, Any]] = []
+        rejected: dict[str, dict[str, Any]] = {}
+        for record in self.manager.journal.take():
+            if record.what != REJECTED:
+                found.append(asdict(record))
+            elif record.reason in rejected:
+                rejected[record.reason]["proposals"] += 1
+            else:
+                rejected[record.reason] = {**asdict(record), "proposals": 1}
+        return [*found, *rejected.values()]
 
     def saw(self, step: Step) -> None:
         """A step is done: report the moves it made, and at the end of a period the loads."""

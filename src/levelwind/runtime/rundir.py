@@ -6,6 +6,7 @@
     network.json  the network as it runs
     status.json   how it fares after the last step; written anew each time
     moves.jsonl   every move, one a line
+    decisions.jsonl  what the manager decided and why, refused proposals included
     changes.jsonl what was added to the network and removed from it while it ran, one a line
     statistics/   per operator and batch, and per batch, as parquet
     control/      commands from other terminals, one file each; taken away once read
@@ -130,6 +131,10 @@ class RunDirectory:
     def moves(self) -> list[dict[str, Any]]:
         """All moves so far."""
         return self._lines("moves.jsonl")
+
+    def append_decision(self, record: Mapping[str, Any]) -> None:
+        """Note what the manager decided."""
+        self._append("decisions.jsonl", record)
 
     def append_change(self, change: Change) -> None:
         """Note what became of the wish to change the network."""

@@ -320,6 +320,8 @@ class Run:
                 for move in due
                 for name in move.operators
             ]
+            for decision in steward.decisions():
+                self.directory.append_decision({"step": step, **decision})
             # The last word on an operator counts: what somebody asks for goes before what a policy proposes.
             return [*steward.moves(), *scripted, *asked]
 

@@ -161,6 +161,25 @@ def test_a_move_is_made_at_the_next_step_with_its_reason_and_reported_done(world
     assert steps[-1].program.placement == {"half": "n2", "after": "n1", "other": "n1"}
 
 
+def test_decisions_are_told_once_and_refused_proposals_once_per_reason(world):
+    class Hopeful:
+        def propose(self, situation, *, rng):
+            return tuple(Proposal(operator=j, to=1, reason="why not", group=j) for j in range(3))
+
+    steward = Steward(NETWORK, CLUSTER, ALONE, Balancing(policy=Hopeful(), samples=1, moved_load_budget=0.0))
+    drive(world, steward, 5, left=100, right=50)
+    (told,) = steward.decisions()
+    assert (told["what"], told["operator"], told["source"], told["target"]) == (
+        "rejected",
+        "half",
+        "n1",
+        "n2",
+    )
+    assert "budget" in told["reason"]
+    assert told["proposals"] == steward.manager.journal.counts["rejected"] >= 3
+    assert steward.decisions() == []
+
+
 def test_a_move_by_hand_goes_before_and_is_known(world):
     steward = Steward(NETWORK, CLUSTER, ALONE, Balancing(policy=Once([]), samples=1))
     drive(world, steward, 4, left=10, right=10)
