@@ -16,8 +16,10 @@ from levelwind.errors import InputError
 if TYPE_CHECKING:
     from levelwind.model import Cluster
 
+CLUSTER, SCENARIO = "cluster", "scenario"
+
 CheckedFile = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A network file or a cluster file.", show_default=False)
+    Path, typer.Argument(metavar="FILE", help="A network, cluster or scenario file.", show_default=False)
 ]
 AgainstCluster = Annotated[
     Path | None,
@@ -40,9 +42,9 @@ def check(
     nodes: AgainstNodes = None,
     format: FormatOption = None,
 ) -> int:
-    """Check a network file or a cluster file.
+    """Check a network file, a cluster file or a scenario file.
 
-    Which of the two it is, its content tells. Every problem is told at once, with its line.
+    Which of them it is, its content tells. Every problem is told at once, with its line.
     Ends with exit code 2 if there are any.
 
     Examples:
@@ -56,11 +58,11 @@ def check(
         facts, warnings = _network_facts(file, against)
     except InputError:
         # Looked at only now: a network of ten thousand operators should be read once.
-        if against is not None or not _is_cluster(file):
+        other = _other_kind(file)
+        if against is not None or other is None:
             raise
-        kind = "cluster"
-        found = read_cluster(file, None)
-        facts = {"nodes": len(found.nodes), "cpu": sum(node.cpu for node in found.nodes)}
+        kind = other
+        facts, warnings = _cluster_facts(file) if kind == CLUSTER else _scenario_facts(file)
     result = {"ok": True, "file": str(file), "kind": kind, **facts, "warnings": warnings}
     answer(format, lambda: result, lambda: _text(file, kind, facts))
     if chosen_format(format) is Format.TEXT:
@@ -86,17 +88,32 @@ def _network_facts(file: Path, cluster: Cluster | None) -> tuple[dict[str, float
     return facts, loaded.warnings
 
 
-def _is_cluster(file: Path) -> bool:
-    """Whether the outermost keys are those of a cluster file and not of a network."""
+def _cluster_facts(file: Path) -> tuple[dict[str, float], tuple[str, ...]]:
+    found = read_cluster(file, None)
+    return {"nodes": len(found.nodes), "cpu": sum(node.cpu for node in found.nodes)}, ()
+
+
+def _scenario_facts(file: Path) -> tuple[dict[str, float], tuple[str, ...]]:
+    from levelwind.sim.scenario_file import load_scenario
+
+    loaded = load_scenario(file)
+    scenario = loaded.scenario
+    return {"nodes": len(scenario.cluster.nodes), "seconds": scenario.duration_s}, loaded.warnings
+
+
+def _other_kind(file: Path) -> str | None:
+    """What the outermost keys say it is, if it is no network; None if they do not say."""
     from levelwind.frontend.document import read_document
 
     try:
         value = read_document(file, what="a file").value
     except InputError:
-        return False
-    return (
-        isinstance(value, dict) and "nodes" in value and not {"streams", "operators", "queries"} & set(value)
-    )
+        return None
+    if not isinstance(value, dict) or {"streams", "operators", "queries"} & set(value):
+        return None
+    if {"network", "generate", "workload"} & set(value):
+        return SCENARIO
+    return CLUSTER if "nodes" in value else None
 
 
 def _text(file: Path, kind: str, facts: dict[str, float]) -> str:

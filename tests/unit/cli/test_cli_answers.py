@@ -166,6 +166,8 @@ def test_check_network_and_cluster(run):
     assert network["warnings"] == []
     cluster = run("check", "examples/cluster.yaml").json
     assert (cluster["kind"], cluster["nodes"]) == ("cluster", 5)
+    scenario = run("check", "examples/bursts.yaml").json
+    assert (scenario["kind"], scenario["nodes"], scenario["seconds"]) == ("scenario", 10, 60)
     assert run("check", WORKED, "--format", "text").out.endswith("2 streams, 4 operators, 2 variables\n")
 
 
