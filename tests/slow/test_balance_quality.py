@@ -101,7 +101,9 @@ def test_exchange_against_one_way(load, most):
     assert found <= most
 
 
-STILL_MORE = "measured {}: at this load few nodes are in danger, and cor_re_imp deals out few pairs anew"
+# In the first period every node holds one chain, and half of all load must move whatever the policy: that
+# alone is 0.46 of what cor_re_imp moves in all. Later, the lower the load the fewer nodes are in danger.
+STILL_MORE = "measured {}: the first period, in which connected plans are mixed, weighs too much"
 
 
 @pytest.mark.parametrize(
@@ -119,6 +121,22 @@ def test_exchange_moves_less_than_half_of_redistribution(load):
     }
     found = moved["cor_se_imp"] / moved["cor_re_imp"]
     told(f"moved load of cor_se_imp / cor_re_imp at {load}", found, 0.5)
+    assert found < 0.5
+
+
+@pytest.mark.parametrize("load", [0.7, 0.8, 0.9])
+def test_after_the_first_period_exchange_moves_less_than_half_of_redistribution(load):
+    moved = {
+        name: sum(
+            move.load
+            for seed in SEEDS
+            for move in outcome(seed, load, policy=name, start="connected").moves
+            if move.at_s > 0.0
+        )
+        for name in ("cor_se_imp", "cor_re_imp")
+    }
+    found = moved["cor_se_imp"] / moved["cor_re_imp"]
+    told(f"the same after the first period at {load}", found, 0.5)
     assert found < 0.5
 
 
@@ -142,7 +160,10 @@ def test_bursts():
 # ---- ours
 
 
-TOGETHER = "measured 14.7: with random phases all load rises and falls together, more on some seeds"
+# On two of the five seeds all nodes together have 1.13 and 1.16 of their CPU to do in the busiest second: no
+# placement helps. Ten times the statistics (14.8), five times the search (14.5), more or less weight on
+# what samples do not show (14.6 to 15.3) and a search on the backlog itself (15.4) all end where this does.
+TOGETHER = "measured 14.7: with random phases the whole system is overloaded for seconds on two seeds"
 
 
 @pytest.mark.parametrize(
