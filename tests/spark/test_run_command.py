@@ -232,5 +232,5 @@ def test_a_row_that_must_not_fail_ends_the_run_by_name(tmp_path):
     assert out == ""
     last = err.splitlines()[-1]
     assert last.startswith("failed: operator 'share': division by zero; row {")
-    assert str(tried.directory / "spark.log") in last
+    assert "failing/run/spark.log" in last  # from here, if that is shorter
     assert tried.ask("status", code=1)["state"] == "failed"
