@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import polars as pl
-import pytest
-from arrivals import bag, streams
+from arrivals import streams
 from groups import ALIASES, kernel_of, naive, plain, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from levelwind.operators.rows import END, Arrived
+from levelwind.operators.rows import END
 
 # How many rows an input has at most, by the number of inputs: the cross product must stay small.
 MOST = {2: 25, 3: 12, 4: 8, 5: 6, 6: 5}

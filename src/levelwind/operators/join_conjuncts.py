@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -98,3 +98,56 @@ def equality_in(node: Expr, inputs: Sequence[Types], types: Types) -> Equality |
         return None
     kind = key_type(kinds[0], kinds[1])
     return None if kind is None else Equality((first, second), (left, right), kind)
+
+
+@dataclass(frozen=True, slots=True)
+class EqualValues:
+    """Values that are all equal, at most one of each input, and the type in which they are compared."""
+
+    values: Mapping[int, Expr]
+    type: str
+
+
+def equal_values(equalities: Iterable[Equality]) -> list[EqualValues]:
+    """Equalities taken together where they have a value in common: of a = b and b = c, that all are equal."""
+    found: list[EqualValues] = []
+    for each in equalities:
+        values = dict(zip(each.inputs, each.values, strict=True))
+        apart = []
+        for other in found:
+            shared = values.keys() & other.values.keys()
+            if other.type == each.type and shared and all(values[i] == other.values[i] for i in shared):
+                values = {**other.values, **values}
+            else:
+                apart.append(other)
+        found = [*apart, EqualValues(dict(sorted(values.items())), each.type)]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class EqualColumns:
+    """A column of each input that are equal in all that is joined, and the type of comparison."""
+
+    columns: tuple[str, ...]
+    type: str
+
+
+def equal_columns(where: str | None, inputs: Sequence[Types]) -> list[EqualColumns]:
+    """The columns, one of each input, that a condition sets equal.
+
+    Parameters
+    ----------
+    where
+        The condition; None holds always.
+    inputs
+        Spark type by column of each input, columns behind their input's alias.
+    """
+    types = {name: kind for of_input in inputs for name, kind in of_input.items()}
+    equalities = (equality_in(node, inputs, types) for node in conditions_of(where))
+    found = []
+    for each in equal_values(equality for equality in equalities if equality is not None):
+        columns = [column_in(value, inputs[input]) for input, value in each.values.items()]
+        named = tuple(column for column in columns if column is not None)
+        if len(named) == len(inputs):
+            found.append(EqualColumns(named, each.type))
+    return found

@@ -18,7 +18,6 @@ from levelwind.operators.expressions import Scalar, compile_tree, passing
 from levelwind.operators.expressions.sparktypes import dtype_of
 from levelwind.operators.join_conjuncts import (
     Types,
-    column_in,
     conditions_of,
     equality_in,
     inputs_read,
@@ -106,26 +105,6 @@ def split_condition(where: str | None, sides: Sequence[Types]) -> Condition:
         else:
             rest.append(conjunct)
     return Condition((tuple(alone[0]), tuple(alone[1])), tuple(keys), *_asked_of_pairs(rest, types))
-
-
-@dataclass(frozen=True, slots=True)
-class EqualColumns:
-    """A column of the left and one of the right that are equal in every pair, and the type of comparison."""
-
-    sides: tuple[str, str]
-    type: str
-
-
-def equal_columns(where: str | None, sides: Sequence[Types]) -> list[EqualColumns]:
-    """The columns that a condition sets equal, in written order. Arguments as for `split_condition`."""
-    found = []
-    for conjunct in conditions_of(where):
-        equality = equality_in(conjunct, sides, {**sides[0], **sides[1]})
-        if equality is not None:
-            left, right = (column_in(value, side) for value, side in zip(equality.values, sides, strict=True))
-            if left is not None and right is not None:
-                found.append(EqualColumns((left, right), equality.type))
-    return found
 
 
 def _asked_of_pairs(rest: list[Expr], types: Types) -> tuple[Scalar | None, tuple[str, ...]]:

@@ -22,6 +22,7 @@ from levelwind.operators.join_conjuncts import (
     Equality,
     Types,
     conditions_of,
+    equal_values,
     equality_in,
     inputs_read,
     names_in,
@@ -99,7 +100,7 @@ class GroupCondition:
         return tuple(each for each in self.conjuncts if target in each.reads and each.reads <= held)
 
     def equal(self, bound: Collection[int], target: int) -> tuple[tuple[int, int], ...]:
-        """What makes keys when ``target`` joins: numbers in ``same``, each with a bound input it is equal to."""
+        """What makes keys when ``target`` joins: numbers in ``same``, each with a bound input that has it."""
         found = []
         for number, same in enumerate(self.same):
             partner = next((input for input in bound if input in same.values), None)
@@ -170,7 +171,10 @@ def make_condition(
         else:
             rest.append(conjunct)
             written.append(node)
-    same = _classes(equalities, types)
+    same = tuple(
+        Same({i: compile_tree(value.copy(), types) for i, value in each.values.items()}, each.type)
+        for each in equal_values(equalities)
+    )
     if together is not None:
         whole = {name: "bigint" for name in together}
         columns = {at: compile_scalar(_quoted(name), whole) for at, name in enumerate(together)}
@@ -194,22 +198,3 @@ def _conjunct(node: Expr, inputs: Sequence[Types], types: Types) -> Conjunct:
     columns = columns or [(0, next(iter(inputs[0])))]  # a frame without columns has no height
     scalar = compile_tree(node.copy(), types)
     return Conjunct(frozenset(read), tuple(columns), partial(passing, scalar), not never_fails(node, types))
-
-
-def _classes(equalities: Sequence[Equality], types: Types) -> tuple[Same, ...]:
-    """Equalities as few sets of equal values, of each of which an input has one value at most."""
-    classes: list[tuple[str, dict[int, Expr]]] = []
-    for each in equalities:
-        values = dict(zip(each.inputs, each.values, strict=True))
-        joined: list[tuple[str, dict[int, Expr]]] = []
-        for kind, members in classes:
-            shared = values.keys() & members.keys()
-            if kind == each.type and shared and all(values[i] == members[i] for i in shared):
-                values = {**members, **values}
-            else:
-                joined.append((kind, members))
-        classes = [*joined, (each.type, values)]
-    return tuple(
-        Same({i: compile_tree(value.copy(), types) for i, value in sorted(members.items())}, kind)
-        for kind, members in classes
-    )

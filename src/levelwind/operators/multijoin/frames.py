@@ -1,13 +1,14 @@
 """Growing partial groups that travel as frames: what one host does to groups that another has begun.
 
-A frame of partial groups has all columns of the inputs that are bound, each behind its alias, and may have
-`FAILS`, which says of each group whether a condition could not be computed for it so far.
+A frame of partial groups has all columns of the inputs that are bound, each behind its alias, and, if the
+condition has parts that may fail, `FAILS`, which says of each group whether one could not be computed so far.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import polars as pl
 
 from levelwind.operators.join_pairs import CHUNK
@@ -50,12 +51,14 @@ def extended_frames(
     members[target] = Member.of(rows, clocks[target])
     meeting = Meeting(condition, windows_us, members)
     partials = bound_in_frame(meeting, bound)
+    carries = bool(condition.fallible)
     columns = [(bound[0], name) for name in groups.columns if name != FAILS]
     columns += [(target, name) for name in rows.columns if name != FAILS]
     for wider in extended(meeting, partials, target, chunk=chunk):
         found = columns_of(meeting, wider, columns)
-        if wider.fails is not None:
-            found = found.with_columns(pl.Series(FAILS, wider.fails))
+        if carries:
+            fails = np.zeros(len(wider), dtype=np.bool_) if wider.fails is None else wider.fails
+            found = found.with_columns(pl.Series(FAILS, fails))
         if before is not None:
             found = found.filter(pl.col(before[0]) < pl.col(before[1]))
         if found.height:

@@ -1,4 +1,4 @@
-"""Multijoin: groups of one row of each input, each within its window of the latest, that fulfil a condition."""
+"""Multijoin: groups of a row of each input, each within its window of the latest, that fulfil a condition."""
 
 from __future__ import annotations
 
@@ -23,14 +23,20 @@ from levelwind.operators.multijoin.order import (
     selectivities,
     with_measure,
 )
+from levelwind.operators.multijoin.pair_tests import pair_tests
 from levelwind.operators.multijoin.partials import Partials, columns_of, single
+from levelwind.operators.multijoin.shedding import at_most
 from levelwind.operators.protocol import Kernel, Stepped
 from levelwind.operators.rows import BEGINNING, END, ORDER, TIME, Arrived, Rejected, RowType
 from levelwind.operators.state import State, Table, one_frame
 from levelwind.operators.timespans import microseconds
 
+# Pairs that a Python function is asked about together: it gets all their columns, which may be long vectors.
+CHUNK_OF_PAIRS = 1 << 15
 # How many steps were made with rows in them: measuring goes by it.
 STEPS = "steps"
+# Each input's window in microseconds, so that a run that goes on with other windows can say so.
+WINDOW = "window "
 
 
 def make_multijoin(operator: Operator, inputs: Sequence[RowType], *, together: str | None = None) -> Kernel:
@@ -55,8 +61,10 @@ def make_multijoin(operator: Operator, inputs: Sequence[RowType], *, together: s
         spec.aliases,
         tuple(f"{alias}.{rows.time}" for alias, rows in zip(spec.aliases, inputs, strict=True)),
         tuple(microseconds(spec.windows_s[alias]) for alias in spec.aliases),
-        make_condition(spec.where, types, together=boxes),
+        make_condition(spec.where, types, tests=pair_tests(operator.name, spec, types), together=boxes),
         hidden=frozenset({ORDER, FAILS, *(boxes or ())}),
+        chunk=CHUNK_OF_PAIRS if spec.pairs else CHUNK,
+        shed_rows=spec.shed_rows,
     )
 
 
@@ -80,11 +88,14 @@ class Multijoiner:
     condition: GroupCondition
     hidden: frozenset[str] = frozenset({ORDER, FAILS})
     chunk: int = CHUNK
+    shed_rows: int | None = None
     _nothing: list[pl.DataFrame] = field(default_factory=list, compare=False, repr=False)
 
     def step(self, state: State, inputs: Sequence[Arrived]) -> Stepped:
         """Takes in rows of all inputs, and puts out the groups they make."""
-        new = [self._wanted(input, arrived.rows) for input, arrived in enumerate(inputs)]
+        wanted = [self._wanted(input, arrived.rows) for input, arrived in enumerate(inputs)]
+        new = wanted if self.shed_rows is None else [at_most(rows, self.shed_rows) for rows in wanted]
+        shed = sum(rows.height for rows in wanted) - sum(rows.height for rows in new)
         tables = [state.table(name, clock) for name, clock in zip(self.aliases, self.clocks, strict=True)]
         outputs: list[pl.DataFrame] = []
         rejected: list[Rejected] = []
@@ -100,7 +111,10 @@ class Multijoiner:
                 state = state.with_table(name, table)
         if not outputs:
             outputs = [self._no_groups([arrived.rows for arrived in inputs])]
-        return Stepped({None: pl.concat(outputs)}, state, tuple(rejected))
+        for name, window in zip(self.aliases, self.windows_us, strict=True):
+            if state.tables and state.marks.get(WINDOW + name) != window:
+                state = state.with_mark(WINDOW + name, window)
+        return Stepped({None: pl.concat(outputs)}, state, tuple(rejected), shed)
 
     def _named(self, input: int, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows with their columns behind the input's alias, without the hidden order."""
