@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from arrivals import streams
+from dataclasses import replace
+from itertools import pairwise
+
+import polars as pl
+import pytest
+from arrivals import bag, streams
 from groups import ALIASES, kernel_of, naive, plain, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from levelwind.operators.rows import END
+from levelwind.operators.join_pairs import CHUNK
+from levelwind.operators.multijoin.frames import extended_frames
+from levelwind.operators.rows import BEGINNING, END, Arrived
+from levelwind.operators.state import EMPTY
 
 # How many rows an input has at most, by the number of inputs: the cross product must stay small.
 MOST = {2: 25, 3: 12, 4: 8, 5: 6, 6: 5}
@@ -77,11 +85,147 @@ def nothing_in_vain(windows):
     return check
 
 
-@settings(max_examples=400)
-@given(worlds())
-def test_groups_are_those_of_one_cross_product(world):
+def batches_of(found):
+    return [list(batch) for batch in zip(*(stream.batches() for stream in found), strict=True)]
+
+
+def check_groups(world, chunk):
     found, windows, where = world
-    batches = [list(batch) for batch in zip(*(stream.batches() for stream in found), strict=True)]
-    rows, rejected = run(kernel_of(where, windows), batches, nothing_in_vain(windows))
+    kernel = replace(kernel_of(where, windows), chunk=chunk)
+    rows, rejected = run(kernel, batches_of(found), nothing_in_vain(windows))
     assert not rejected
     assert plain(rows) == naive([stream.rows for stream in found], windows, where)
+
+
+@settings(max_examples=300)
+@given(worlds(), st.sampled_from([8, CHUNK]))
+def test_groups_are_those_of_one_cross_product(world, chunk):
+    check_groups(world, chunk)
+
+
+@pytest.mark.slow
+@settings(max_examples=2000)
+@given(worlds(), st.sampled_from([8, CHUNK]))
+def test_groups_of_many_more_worlds(world, chunk):
+    check_groups(world, chunk)
+
+
+@settings(max_examples=40)
+@given(st.data(), st.integers(2, 4))
+def test_one_stream_under_several_names(data, count):
+    stream = data.draw(streams(batches=data.draw(st.integers(1, 4)), most=MOST[count], span=20))
+    windows = [data.draw(st.integers(0, 12)) for _ in range(count)]
+    where = data.draw(conditions(count))
+    batches = [[arrived] * count for arrived in stream.batches()]
+    rows, _ = run(kernel_of(where, windows), batches, nothing_in_vain(windows))
+    assert plain(rows) == naive([stream.rows] * count, windows, where)
+
+
+@settings(max_examples=40)
+@given(worlds(least=3, most=4), st.data())
+def test_inputs_may_be_silent_or_end_long_before_others(world, data):
+    found, windows, where = world
+    inputs = []
+    for stream in found:
+        arrived = list(stream.batches())
+        kind = data.draw(st.sampled_from(["as it is", "silent", "ended"]))
+        if kind == "silent":  # a watermark that says nothing
+            arrived = [Arrived(each.rows, BEGINNING) for each in arrived]
+        elif kind == "ended":
+            rest = [Arrived(stream.rows.clear(), END)] * (len(arrived) - 1)
+            arrived = [Arrived(stream.rows, END if rest else BEGINNING), *rest]
+        inputs.append(arrived)
+    batches = [list(batch) for batch in zip(*inputs, strict=True)]
+    rows, _ = run(kernel_of(where, windows), batches)
+    assert plain(rows) == naive([stream.rows for stream in found], windows, where)
+
+
+# Conditions, and what must not be zero in them.
+FAILING = [
+    ("10 / x.v > 3", "x.v"),
+    ("10 / (x.v - y.v) > 1", "x.v - y.v"),
+    ("20 / x.v < y.v", "x.v"),
+    ("x.k = y.k", "1"),
+    ("x.v < 2", "1"),
+]
+
+
+@settings(max_examples=60)
+@given(worlds(least=2, most=4), st.data(), st.integers(1, 10))
+def test_a_group_is_rejected_if_all_that_can_be_computed_holds(world, data, chunk):
+    found, windows, _ = world
+    parts = []
+    for _ in range(data.draw(st.integers(1, 4))):
+        x, y = data.draw(st.permutations(ALIASES[: len(found)]))[:2]
+        part = data.draw(st.sampled_from(FAILING))
+        parts.append([text.replace("x.", f"{x}.").replace("y.", f"{y}.") for text in part])
+    kernel = replace(kernel_of(" and ".join(text for text, _ in parts), windows), chunk=chunk)
+    rows, rejected = run(kernel, batches_of(found))
+    frames = [stream.rows for stream in found]
+    sound = " and ".join(f"({text} and {divisor} <> 0)" for text, divisor in parts)
+    assert plain(rows) == naive(frames, windows, sound)
+    passed = " and ".join(f"({text} or {divisor} = 0)" for text, divisor in parts)
+    failed = " or ".join(f"{divisor} = 0" for _, divisor in parts)
+    bad = naive(frames, windows, passed, [f"({failed})"])
+    assert sum((plain(each.rows) for each in rejected), start=bag([])) == bad
+    assert all("zero" in reason.lower() for each in rejected for reason in each.reasons)
+
+
+@settings(max_examples=60)
+@given(worlds(least=2, most=5), st.data())
+def test_rows_of_one_box_are_joined_with_each_other_only(world, data):
+    found, windows, where = world
+    boxed = []
+    for stream in found:
+        height = stream.rows.height
+        boxes = data.draw(st.lists(st.integers(0, 2), min_size=height, max_size=height))
+        boxed.append(replace(stream, rows=stream.rows.with_columns(pl.Series("box", boxes, dtype=pl.Int64))))
+    kernel = kernel_of(where, windows, together="box")
+    rows, _ = run(kernel, batches_of(boxed), nothing_in_vain(windows))
+    same = [f"{ALIASES[at]}.box = {ALIASES[at + 1]}.box" for at in range(len(found) - 1)]
+    assert plain(rows) == naive([stream.rows for stream in boxed], windows, where, same)
+
+
+@settings(max_examples=60)
+@given(worlds(least=2, most=5), st.data(), st.sampled_from([8, CHUNK]))
+def test_groups_grown_as_frames_from_host_to_host(world, data, chunk):
+    """Rows are numbered as they arrive; each meets those before it, one input after another, in any order."""
+    found, windows, where = world
+    kernel, count = kernel_of(where, windows), len(found)
+    numbers = iter(data.draw(st.permutations(range(sum(stream.rows.height for stream in found)))))
+    frames = []
+    for input, stream in enumerate(found):
+        order = pl.Series("number", [next(numbers) for _ in range(stream.rows.height)], dtype=pl.Int64)
+        frames.append(kernel.wanted(input, stream.rows.with_columns(order)))
+    grown = []
+    for start in range(count):
+        groups, bound = [frames[start]], [start]
+        for target in [each for each in data.draw(st.permutations(range(count))) if each != start]:
+            order = f"{ALIASES[target]}.number", f"{ALIASES[start]}.number"
+            hop = (kernel.condition, kernel.windows_us, kernel.clocks)
+            groups = [
+                wider
+                for piece in groups
+                for wider in extended_frames(
+                    *hop, piece, tuple(bound), frames[target], target, before=order, chunk=chunk
+                )
+            ]
+            bound.append(target)
+        grown += groups
+    columns = [f"{alias}.{name}" for alias in ALIASES[:count] for name in ("ts", "k", "v", "f", "s")]
+    latest = pl.max_horizontal(f"{alias}.ts" for alias in ALIASES[:count]).alias("join_time")
+    got = sum((plain(each.select(*columns, latest)) for each in grown), start=bag([]))
+    assert got == naive([stream.rows for stream in found], windows, where)
+
+
+@pytest.mark.parametrize("windows", [[0, 0, 0], [5, 20, 1]])
+def test_state_stays_bounded_on_a_long_stream(windows):
+    kernel, state, most = kernel_of("a.k = b.k and b.k = c.k", windows), EMPTY, 0
+    rows = pl.DataFrame({"ts": range(20_000), "k": 0, "v": 0, "f": 0.0, "s": "a"}).with_columns(
+        pl.col("ts").cast(pl.Datetime("us", "UTC")), pl.col("k").cast(pl.Int32)
+    )
+    for low, high in pairwise(range(0, 20_001, 50)):
+        part = Arrived(rows[low:high], high - 1)
+        state = kernel.step(state, [part, part, part]).state
+        most = max(most, sum(table.rows for table in state.tables.values()))
+    assert most < 3 * 50 * 20

@@ -93,7 +93,7 @@ class Multijoiner:
 
     def step(self, state: State, inputs: Sequence[Arrived]) -> Stepped:
         """Takes in rows of all inputs, and puts out the groups they make."""
-        wanted = [self._wanted(input, arrived.rows) for input, arrived in enumerate(inputs)]
+        wanted = [self.wanted(input, arrived.rows) for input, arrived in enumerate(inputs)]
         new = wanted if self.shed_rows is None else [at_most(rows, self.shed_rows) for rows in wanted]
         shed = sum(rows.height for rows in wanted) - sum(rows.height for rows in new)
         tables = [state.table(name, clock) for name, clock in zip(self.aliases, self.clocks, strict=True)]
@@ -122,7 +122,7 @@ class Multijoiner:
             pl.col(name).alias(f"{self.aliases[input]}.{name}") for name in rows.columns if name != ORDER
         )
 
-    def _wanted(self, input: int, rows: pl.DataFrame) -> pl.DataFrame:
+    def wanted(self, input: int, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows that can be in a group; with a mark on those that can only be in one that is rejected."""
         if rows.is_empty():
             return rows
