@@ -25,7 +25,8 @@ _MANY = 4
 class Candidates:
     """Rows of an input that may join each of some partial groups: stretches of an index.
 
-    ``compared`` are the equal values that made the index's key, ``by`` what its stretches go by.
+    ``compared`` are the equal values that made the index's key, ``by`` what its stretches go by. Of the rows
+    in them, those at ``below`` or after it are not meant; None means all.
     """
 
     index: Index
@@ -33,6 +34,7 @@ class Candidates:
     last: Numbers
     compared: tuple[int, ...]
     by: int
+    below: int | None
 
     @property
     def count(self) -> int:
@@ -56,9 +58,11 @@ def candidates(meeting: Meeting, partials: Partials, target: int, *, known: bool
     hashed = meeting.hashed(meeting.condition.equal(bound, target))
     same = tuple(number for number, _ in hashed)
     keys = meeting.keys(hashed, partials.at)
-    index = meeting.index(target, same, BY_TIME, known=known)
+    # Most rows are known ones: one index of all is less work than one for each of both.
+    below = meeting.members[target].known if known else None
+    index = meeting.index(target, same, BY_TIME)
     earliest = minus(partials.latest, meeting.windows_us[target])
-    best = Candidates(index, *index.find(keys, earliest, partials.until), same, BY_TIME)
+    best = Candidates(index, *index.find(keys, earliest, partials.until), same, BY_TIME, below)
     if best.count <= _MANY * len(partials):
         return best
     for number, other in meeting.condition.near(bound, target):
@@ -66,10 +70,10 @@ def candidates(meeting: Meeting, partials: Partials, target: int, *, known: bool
         if numbers is None:
             continue
         low, high = meeting.condition.bands[number].around(target, numbers[other][partials.at[other]])
-        index = meeting.index(target, same, number, known=known)
+        index = meeting.index(target, same, number)
         first, last = index.find(keys, low, high)
         last = np.where(np.isnan(low), first, last)
-        best = min(best, Candidates(index, first, last, same, number), key=lambda each: each.count)
+        best = min(best, Candidates(index, first, last, same, number, below), key=lambda each: each.count)
     return best
 
 
@@ -79,7 +83,7 @@ def admitted(
     """Of pairs of a group and a row, those that are groups of one more input as far as can be told."""
     member = meeting.members[target]
     bound = tuple(partials.at)
-    keep = np.ones(len(row), dtype=np.bool_)
+    keep = np.ones(len(row), dtype=np.bool_) if found.below is None else row < found.below
     times = member.times[row]
     if found.by != BY_TIME:
         keep &= times >= minus(partials.latest, meeting.windows_us[target])[group]

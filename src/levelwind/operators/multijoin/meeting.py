@@ -65,7 +65,7 @@ class Meeting:
     members: Mapping[int, Member]
     _codes: dict[int, tuple[dict[int, Numbers], int]] = field(default_factory=dict)
     _numbers: dict[int, dict[int, Floats] | None] = field(default_factory=dict)
-    _indexes: dict[tuple[int, tuple[int, ...], int, bool], Index] = field(default_factory=dict)
+    _indexes: dict[tuple[int, tuple[int, ...], int], Index] = field(default_factory=dict)
 
     def codes(self, same: int) -> tuple[dict[int, Numbers], int]:
         """For each input a number per row that tells equal values, -1 for NULL; and how many there are.
@@ -126,21 +126,19 @@ class Meeting:
             keys = own if keys is None else np.where((keys < 0) | (own < 0), -1, keys * size + own)
         return keys
 
-    def index(self, target: int, same: Sequence[int], by: int, *, known: bool) -> Index:
+    def index(self, target: int, same: Sequence[int], by: int) -> Index:
         """The rows of an input that have a key, by key and by event time or a band's value.
 
         Parameters
         ----------
         same, by
             What makes the key, and the number of a band or `BY_TIME`.
-        known
-            Whether only rows are meant that were there before the step.
         """
-        asked = (target, tuple(same), by, known)
+        asked = (target, tuple(same), by)
         found = self._indexes.get(asked)
         if found is None:
             member = self.members[target]
-            rows = np.arange(member.known if known else len(member.times))
+            rows = np.arange(len(member.times))
             values: Values = member.times
             keys = self.keys([(number, target) for number in same], {target: rows})
             keep = None if keys is None else keys >= 0

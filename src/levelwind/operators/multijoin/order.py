@@ -21,8 +21,8 @@ Pair = tuple[int, int]
 _EQUAL, _NEAR, _OTHER = 0.01, 0.1, 0.5
 # Rows of an input that are tried against another one, and pairs of them that are looked at.
 _ROWS, _PAIRS = 64, 1 << 14
-# Pairs that count; what was seen earlier counts half each time there are more.
-_MEMORY = 1 << 40
+# What was seen before counts three quarters each time: about the last four measurements matter.
+_FORGET = 4
 # After every pair was measured so often, one is measured in every so many steps.
 _ROUNDS, _EVERY = 2, 8
 # With more inputs than that, the best order is not searched for among all.
@@ -50,7 +50,7 @@ def measure(meeting: Meeting, pair: Pair) -> tuple[int, int]:
     count = len(meeting.members[first].times)
     sample = single(meeting, first, np.unique(np.linspace(0, count - 1, min(count, _ROWS)).astype(np.int64)))
     low = minus(sample.latest, meeting.windows_us[second])
-    near = meeting.index(second, (), BY_TIME, known=False).find(None, low, sample.until)
+    near = meeting.index(second, (), BY_TIME).find(None, low, sample.until)
     met = int((near[1] - near[0]).sum())
     found = candidates(meeting, sample, second)
     for group, row in found.pairs(_PAIRS):
@@ -61,10 +61,8 @@ def measure(meeting: Meeting, pair: Pair) -> tuple[int, int]:
 
 def with_measure(marks: Mapping[str, int], names: tuple[str, str], seen: Pair) -> dict[str, int]:
     """What is remembered of a pair of inputs, with more pairs of rows seen."""
-    met, agreed = (marks.get(name, 0) + more for name, more in zip(names, seen, strict=True))
-    while met > _MEMORY:
-        met, agreed = met // 2, agreed // 2
-    return {names[0]: met, names[1]: agreed}
+    before = (marks.get(name, 0) for name in names)
+    return {name: old - old // _FORGET + more for name, old, more in zip(names, before, seen, strict=True)}
 
 
 def selectivities(condition: GroupCondition, seen: Mapping[Pair, tuple[int, int]]) -> dict[Pair, float]:
