@@ -116,7 +116,7 @@ class Multijoiner:
                 state = state.with_mark(WINDOW + name, window)
         return Stepped({None: pl.concat(outputs)}, state, tuple(rejected), shed)
 
-    def _named(self, input: int, rows: pl.DataFrame) -> pl.DataFrame:
+    def named(self, input: int, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows with their columns behind the input's alias, without the hidden order."""
         return rows.select(
             pl.col(name).alias(f"{self.aliases[input]}.{name}") for name in rows.columns if name != ORDER
@@ -126,7 +126,7 @@ class Multijoiner:
         """The rows that can be in a group; with a mark on those that can only be in one that is rejected."""
         if rows.is_empty():
             return rows
-        rows = self._named(input, rows)
+        rows = self.named(input, rows)
         if rows.get_column(self.clocks[input]).null_count():
             rows = rows.filter(pl.col(self.clocks[input]).is_not_null())
         fails = None
@@ -242,7 +242,7 @@ class Multijoiner:
             columns = [
                 column
                 for input, rows in enumerate(inputs)
-                for column in self._named(input, rows.clear()).get_columns()
+                for column in self.named(input, rows.clear()).get_columns()
                 if column.name not in self.hidden
             ]
             self._nothing.append(pl.DataFrame([*columns, pl.Series(JOIN_TIME, [], dtype=TIME)]))
