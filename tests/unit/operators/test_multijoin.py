@@ -187,6 +187,17 @@ def test_pairs_on_which_a_function_raises_are_rejected():
     assert set(bad.reasons) == {"ValueError: no threes"}
 
 
+def broken(left, right):
+    message = "never"
+    raise ValueError(message)
+
+
+def test_a_function_that_always_raises_ends_the_run():
+    kernel = joiner(windows_us=(99, 99), pairs=pairs((("a", "b"), broken)))
+    with pytest.raises(LevelwindError, match=r"raised on more than 4096 pairs at once, .* never"):
+        step(kernel, rows(range(99)), rows(range(99)))
+
+
 def test_a_function_that_returns_something_else_is_a_fault_of_nobodys_rows():
     with pytest.raises(LevelwindError, match="must return a boolean for each of 1 pairs"):
         step(joiner(windows_us=(9, 9), pairs=pairs((("a", "b"), wrong))), rows([1]), rows([1]))

@@ -4,7 +4,8 @@ Row i of the one and row i of the other are a pair; the function returns a boole
 can make a series of; null counts as false). It sees each input's columns by their own names. What it says of
 a pair must depend on that pair alone: pairs come in any order and number, and some more than once.
 
-If it raises, its pairs are halved until the failing ones stand alone; groups with these are rejected.
+If it raises, its pairs are halved until the failing ones stand alone; groups with these are rejected. If it
+raises on very many, it is taken to be broken, and the run fails.
 """
 
 from __future__ import annotations
@@ -24,8 +25,12 @@ from levelwind.operators.multijoin.condition import Conjunct
 Both = Callable[[pl.DataFrame, pl.DataFrame], Any]
 
 
+# Pairs among those asked about together on which a function may fail: each takes calls of its own to find.
+MOST_FAILING = 4096
+
+
 class _WrongFormError(LevelwindError):
-    """The function returned something it must not, whatever the rows: no pair is to blame."""
+    """The function cannot be used, whatever the rows: no pair is to blame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +50,13 @@ class PairTest:
         left, right = (
             rows.select(pl.col(name).alias(own) for name, own in columns.items()) for columns in self.columns
         )
-        mask, reasons = self._ask(left, right)
+        mask, reasons = self._ask(left, right, [])
         return mask, reasons if reasons.null_count() < len(reasons) else None
 
-    def _ask(self, left: pl.DataFrame, right: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
-        """O(failing · log(pairs)) calls."""
+    def _ask(
+        self, left: pl.DataFrame, right: pl.DataFrame, failed: list[Exception]
+    ) -> tuple[pl.Series, pl.Series]:
+        """O(failing · log(pairs)) calls; ``failed`` gathers what was raised on single pairs."""
         height = left.height
         try:
             returned = self.function(left, right)
@@ -57,10 +64,20 @@ class PairTest:
             raise
         except Exception as error:
             if height <= 1:
+                failed.append(error)
+                if len(failed) > MOST_FAILING:
+                    message = (
+                        f"operator {self.operator!r}: {self.path} raised on more than {MOST_FAILING} pairs "
+                        f"at once, at last {type(error).__name__}: {error}"
+                    )
+                    raise _WrongFormError(message) from error
                 reason = pl.Series("reason", [f"{type(error).__name__}: {error}"] * height, dtype=pl.String)
                 return pl.repeat(False, height, dtype=pl.Boolean, eager=True), reason
             half = height // 2
-            parts = self._ask(left[:half], right[:half]), self._ask(left[half:], right[half:])
+            parts = (
+                self._ask(left[:half], right[:half], failed),
+                self._ask(left[half:], right[half:], failed),
+            )
             return pl.concat([part[0] for part in parts]), pl.concat([part[1] for part in parts])
         return self._checked(returned, height), pl.repeat(None, height, dtype=pl.String, eager=True)
 
