@@ -53,10 +53,11 @@ def measure(meeting: Meeting, pair: Pair) -> tuple[int, int]:
     near = meeting.index(second, (), BY_TIME).find(None, low, sample.until)
     met = int((near[1] - near[0]).sum())
     found = candidates(meeting, sample, second)
-    for group, row in found.pairs(_PAIRS):
-        agreed = len(admitted(meeting, sample, second, found, group, row))
-        return met, round(agreed / len(group) * found.count)
-    return met, 0
+    looked_at = next(found.pairs(_PAIRS), None)
+    if looked_at is None:
+        return met, 0
+    agreed = len(admitted(meeting, sample, second, found, *looked_at))
+    return met, round(agreed / len(looked_at[0]) * found.count)
 
 
 def with_measure(marks: Mapping[str, int], names: tuple[str, str], seen: Pair) -> dict[str, int]:
