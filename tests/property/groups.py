@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import polars as pl
-from arrivals import TYPES, bag, query
+from arrivals import TYPES, bag, query, streams
+from hypothesis import strategies as st
 
 from levelwind.model import Column, Operator
 from levelwind.model.operator import Multijoin
@@ -13,6 +14,30 @@ from levelwind.operators.state import EMPTY
 
 ALIASES = "abcdef"
 READ = RowType(tuple(Column(name=name, type=kind) for name, kind in TYPES.items()), "ts")
+# How many rows an input has at most, by the number of inputs: the cross product must stay small.
+MOST = {2: 25, 3: 12, 4: 8, 5: 6, 6: 5}
+# Each is about two inputs x and y, or x alone.
+PARTS = [
+    "x.k = y.k",
+    "x.f = y.f",
+    "x.k = y.v",
+    "upper(x.s) = y.s",
+    "x.v + 1 = y.v",
+    "abs(x.v - y.v) < 2",
+    "x.v between y.v - 1 and y.v + 2",
+    "x.f > y.f - 1.5 and x.f < y.f + 1.5",
+    "x.v <= y.v",
+    "x.v <> y.v",
+    "x.k = y.k or x.s = y.s",
+    "x.k <=> y.k",
+    "x.ts <= y.ts",
+    "x.v + y.v > 0",
+    "x.k = 1",
+    "x.s is not null",
+    "x.v * 2 > 1",
+    "x.k + 1 > x.v",
+    "true",
+]
 
 
 def kernel_of(where, windows, **options):
@@ -60,3 +85,49 @@ def run(kernel, batches, check=lambda state, marks: None):
         before = min(arrived.watermark for arrived in batch)
         check(state, [arrived.watermark for arrived in batch])
     return pl.concat(outputs), rejected
+
+
+@st.composite
+def conditions(draw, inputs):
+    """A condition over some inputs; now and then about three of them at once, or always true or false."""
+    parts = []
+    for _ in range(draw(st.integers(0, inputs + 1))):
+        x, y = draw(st.permutations(ALIASES[:inputs]))[:2]
+        parts.append(draw(st.sampled_from(PARTS)).replace("x.", f"{x}.").replace("y.", f"{y}."))
+    if inputs > 2 and draw(st.booleans()):
+        x, y, z = draw(st.permutations(ALIASES[:inputs]))[:3]
+        parts.append(f"{x}.v + {y}.v > {z}.v")
+    if draw(st.integers(0, 30)) == 7:
+        parts.append("1 = 2")
+    return " and ".join(f"({part})" for part in parts) or None
+
+
+@st.composite
+def worlds(draw, least=2, most=6):
+    """Streams with their batches, windows of each, and a condition."""
+    count = draw(st.integers(least, most))
+    batches = draw(st.integers(1, 4))
+    found = [
+        draw(streams(batches=batches, most=draw(st.sampled_from([0, MOST[count], MOST[count]])), span=20))
+        for _ in range(count)
+    ]
+    windows = [draw(st.integers(0, 12)) for _ in range(count)]
+    return found, windows, draw(conditions(count))
+
+
+def nothing_in_vain(windows):
+    """Checks that no row is kept that can be in no group any more."""
+
+    def check(state, marks):
+        for input, window in enumerate(windows):
+            other = min(mark for at, mark in enumerate(marks) if at != input)
+            table = state.tables.get(ALIASES[input])
+            kept = None if table is None or other == END else table.read()
+            if kept is not None and kept.height:
+                assert kept[f"{ALIASES[input]}.ts"].to_physical().min() + window >= other
+
+    return check
+
+
+def batches_of(found):
+    return [list(batch) for batch in zip(*(stream.batches() for stream in found), strict=True)]
