@@ -194,7 +194,7 @@ def _pairs(draft: Draft, report: Report) -> tuple[PairFunction, ...]:
                 hint = report.suggest(name, draft.aliases)
                 report.add((*path, "inputs"), "must name one of the inputs", name, hint)
         if len(inputs) != 2 or inputs[0] == inputs[1]:
-            report.add((*path, "inputs"), "a condition on pairs must be about two inputs", list(inputs))
+            report.add((*path, "inputs"), "a condition on pairs must be about two inputs", ", ".join(inputs))
             continue
         found.append(PairFunction(inputs=(inputs[0], inputs[1]), function=function))
     return tuple(found)
