@@ -78,6 +78,21 @@ OPERATORS = [
     },
     {"name": "pair", "kind": "join", "inputs": ["some", "cut"], "within": "1s", "where": "some.k = cut.k"},
     {
+        "name": "trio",
+        "kind": "multijoin",
+        "inputs": {"x": "some", "y": "both", "z": "cut"},
+        "windows": {"x": "1s", "y": "500ms", "z": "2s"},
+        "where": "x.k = y.k and abs(y.v - z.n) < 20 and 100 div (x.v - 50) < 90",
+    },
+    {
+        "name": "parted",
+        "kind": "multijoin",
+        "inputs": {"x": "a", "y": "b", "z": "a"},
+        "windows": {"x": "2s", "y": "1s", "z": "0s"},
+        "where": "x.k = y.k and y.k = z.k and x.v <> z.v",
+        "split": {"into": 2, "by": "z.k"},
+    },
+    {
         "name": "tail",
         "kind": "aggregate",
         "input": "pair",
@@ -85,7 +100,7 @@ OPERATORS = [
         "compute": {"n": "count(*)", "l": "last(`some.v`)"},
     },
 ]
-SINKS = ("slide", "cut", "nest", "few", "soon", "brief", "pair", "tail", "risky")
+SINKS = ("slide", "cut", "nest", "few", "soon", "brief", "pair", "trio", "parted", "tail", "risky")
 NODES = ("n1", "n2", "n3")
 
 

@@ -81,6 +81,13 @@ OPERATORS = [
     },
     {"name": "pair", "kind": "join", "inputs": ["some", "cut"], "within": "1s", "where": "some.k = cut.k"},
     {
+        "name": "trio",
+        "kind": "multijoin",
+        "inputs": {"x": "some", "y": "b", "z": "a"},
+        "windows": {"x": "500ms", "y": "0s", "z": "1s"},
+        "where": "abs(x.v - y.v) < 10 and y.k = z.k",
+    },
+    {
         "name": "tail",
         "kind": "aggregate",
         "input": "pair",
@@ -95,7 +102,7 @@ OPERATORS = [
         "schema": {"ts": "timestamp", "k": "string", "n": "bigint", "total": "bigint"},
     },
 ]
-SINKS = ("slide", "cut", "nest", "few", "pair", "tail", "risky", "run_sum")
+SINKS = ("slide", "cut", "nest", "few", "pair", "trio", "tail", "risky", "run_sum")
 DEAD = "dead"
 ALL = (*SINKS, DEAD)
 
@@ -130,7 +137,7 @@ def network(inputs, sinks, *, hops="within", format="parquet"):
         for name, lateness in LATENESS_S.items()
     }
     costs = {"cost": 1e-4, "selectivity": 0.5, "bytes": 50}
-    priced = [{**told, **costs, "selectivity": 0.01 if told["kind"] == "join" else 0.5} for told in OPERATORS]
+    priced = [{**told, **costs, "selectivity": 0.01 if "join" in told["kind"] else 0.5} for told in OPERATORS]
     outputs = {
         name: {"input": name, "sink": {"format": "parquet", "path": str(Path(sinks, name))}} for name in SINKS
     }

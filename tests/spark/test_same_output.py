@@ -161,6 +161,11 @@ SQL = {
     "pair": """SELECT s.t AS some_ts, s.v AS some_v, c.k AS cut_k, c.n AS cut_n,
                       greatest(s.t, c.window_start + 1999999) AS join_time
                FROM chosen s JOIN cut c ON s.k = c.k AND abs(s.t - c.window_start - 1999999) <= 1000000""",
+    "trio": """SELECT x.t AS x_ts, x.v AS x_v, y.t AS y_ts, y.k AS y_k, z.t AS z_ts, z.x AS z_x,
+                      greatest(x.t, y.t, z.t) AS join_time
+               FROM chosen x, b y, a z WHERE abs(x.v - y.v) < 10 AND y.k = z.k
+               AND greatest(x.t, y.t, z.t) - x.t <= 500000 AND greatest(x.t, y.t, z.t) - y.t <= 0
+               AND greatest(x.t, y.t, z.t) - z.t <= 1000000""",
     "tail": "SELECT count(*) AS n, join_time // 2000000 * 2000000 AS window_start FROM pair GROUP BY ALL",
 }
 
@@ -173,7 +178,7 @@ def test_duckdb_says_the_same(alone, found):
             base.execute(f"CREATE TABLE {name} AS SELECT * FROM {name}_rows")
         for name, text in SQL.items():
             base.execute(f"CREATE TABLE {name} AS {text}")
-        for name in ("risky", "slide", "cut", "nest", "pair", "tail"):
+        for name in ("risky", "slide", "cut", "nest", "pair", "trio", "tail"):
             ours = rows_of(alone / name)
             ours = ours.with_columns(pl.selectors.datetime().dt.epoch("us"))
             if name == "risky":

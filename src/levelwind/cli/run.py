@@ -412,6 +412,7 @@ def _as_dict(begun: Run) -> dict[str, Any]:
         "rows": status["rows"],
         "outputs": status["outputs"],
         "dead_letters": status["dead_letters"],
+        "shed": status["shed"],
         "moves": status["moves"],
         "batch_seconds": begun.progress.batch_seconds,
         "state": status["state"],
@@ -430,6 +431,8 @@ def _as_text(begun: Run) -> RenderableType:
         f" batch p50 {number(batch['p50'])} s, p99 {number(batch['p99'])} s;"
         f" dead letters {grouped(told['dead_letters'])}, moves {told['moves']}"
     )
+    if told["shed"]:
+        head += f", rows shed {grouped(told['shed'])}"
     table = plain_table()
     table.add_column("output", overflow="fold")
     table.add_column("rows", justify="right")

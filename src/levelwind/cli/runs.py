@@ -174,6 +174,8 @@ def figure_lines(status: Mapping[str, Any]) -> list[str]:
     if len(out) > 200:
         out = grouped(sum(status["outputs"].values()))
     counts = f"dead letters {grouped(status.get('dead_letters', 0))}, moves {status.get('moves', 0)}"
+    if status.get("shed"):
+        counts += f", rows shed {grouped(status['shed'])}"
     lines.append(f"rows out: {out or 'none'}; {counts}")
     return lines
 

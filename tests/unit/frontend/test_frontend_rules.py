@@ -229,6 +229,33 @@ OPERATOR_CASES = {
         "must be one of",
         "x",
     ),
+    "condition on pairs of an input that is not there": Case(
+        "{name: j, kind: multijoin, inputs: {a: flows, b: flows}, windows: {a: 1s, b: 1s},"
+        " pairs: [{inputs: [a, x], function: 'm:f'}]}",
+        "pairs[0].inputs",
+        "one of the inputs",
+        "x",
+    ),
+    "condition on pairs of one input": Case(
+        "{name: j, kind: multijoin, inputs: {a: flows, b: flows}, windows: {a: 1s, b: 1s},"
+        " pairs: [{inputs: [b, b], function: 'm:f'}]}",
+        "pairs[0].inputs",
+        "about two inputs",
+        "b",
+    ),
+    "condition on pairs without a module": Case(
+        "{name: j, kind: multijoin, inputs: {a: flows, b: flows}, windows: {a: 1s, b: 1s},"
+        " pairs: [{inputs: [a, b], function: near}]}",
+        "pairs[0].function",
+        "module:function",
+        "near",
+    ),
+    "shedding all": Case(
+        "{name: j, kind: multijoin, inputs: {a: flows, b: flows}, windows: {a: 1s, b: 1s}, shed: {rows: 0}}",
+        "shed.rows",
+        "must be",
+        "0",
+    ),
     "function without a module": Case(
         "{name: c, kind: custom, input: flows, function: score, schema: {x: int}}",
         "function",

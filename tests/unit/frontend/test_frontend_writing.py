@@ -45,6 +45,7 @@ operators:
   - {name: pair, kind: join, inputs: [busy, flows], within: 2m, where: "busy.src = flows.src"}
   - {name: trio, kind: multijoin, inputs: {a: packets, b: packets, c: flows},
      windows: {a: 3s, b: 3s, c: 6s}, where: "abs(a.size - b.size) < 10 and b.src = c.src",
+     pairs: [{inputs: [c, a], function: "near:near"}], shed: {rows: 1000},
      diffuse: {method: auto, instances: 4, segment: 5s}}
   - {name: score, kind: custom, input: busy, function: "scores:score", priority: -2, reusable: false,
      schema: {src: string, score: double}, table: t1}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 
 from levelwind.errors import InputError
 from levelwind.frontend import parse_network
-from levelwind.runtime.commits import Commit
+from levelwind.runtime.commits import BoxRecord, Commit
 from levelwind.runtime.compatibility import check_commit, fingerprints
 from levelwind.runtime.program import Layout
 from levelwind.spark.sources.bundle import Bundled, BundleReader
@@ -87,3 +88,31 @@ def test_the_offset_of_a_stream_that_is_gone_is_dropped():
     assert {share.ranges for share in reader.partitions({"a": 0, "b": 0}, {"a": second, "b": second})} == {
         ((0, 0, second),)
     }
+
+
+def joined(**told):
+    """A layout with a multijoin, of windows of 1 s if nothing else is told."""
+    streams = {
+        name: {"schema": {"ts": "timestamp", "x": "int"}, "time": "ts", "source": STEADY} for name in "pq"
+    }
+    spec = {"windows": {"a": "1s", "b": "1s", "c": "1s"}, "where": "a.x < b.x and b.x < c.x", **told}
+    operator = {"name": "m", "kind": "multijoin", "inputs": {"a": "p", "b": "p", "c": "q"}, **spec}
+    return Layout(parse_network({"streams": streams, "operators": [operator]}).network)
+
+
+def joined_commit():
+    marks = {f"window {alias}": 1_000_000 for alias in "abc"}
+    return msgspec.structs.replace(
+        commit(joined(), {"p": 1, "q": 1}), boxes={"m": BoxRecord(node="n1", watermark=0, marks=marks)}
+    )
+
+
+def test_the_windows_of_a_multijoin_may_change_and_how_much_it_sheds():
+    assert check_commit(joined_commit(), joined(shed={"rows": 5}), ("n1",)) == []
+    wider = joined(windows={"a": "1s", "b": "3s", "c": "500ms"})
+    (note,) = check_commit(joined_commit(), wider, ("n1",))
+    assert note.startswith("m: new windows for b, c: ")
+
+
+def test_the_condition_of_a_multijoin_must_stay():
+    assert [key for key, _ in problems(joined_commit(), joined(where="a.x < b.x"))] == ["m"]

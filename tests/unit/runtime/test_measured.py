@@ -177,6 +177,29 @@ def test_joins_are_measured_per_pair():
     assert plan.measures.max_load == pytest.approx(0.03)
 
 
+def test_multijoins_are_measured_per_group_that_is_near_in_time():
+    text = """
+    streams:
+      a: {schema: {ts: timestamp, x: int}, time: ts, source: {format: rate}}
+      b: {schema: {ts: timestamp, x: int}, time: ts, source: {format: rate}}
+    operators:
+      - {name: m, kind: multijoin, inputs: {p: a, q: a, r: b}, windows: {p: 1s, q: 2s, r: 3s},
+         where: "abs(p.x - q.x) < r.x"}
+    outputs: {o: {input: m}}
+    """
+    script = Script().stream("a", rows=20, event_s=2.0).stream("b", rows=10, event_s=2.0)
+    script.operator("m", "n1", cpu_s=0.12, rows_in=50, rows_out=30)
+    found = script.measure(parse_network(text).network)
+    # In a step: any of the three may be the latest, and then each other one lies in its window.
+    groups = 10 * 10 * 5 * (2 * 3 + 1 * 3 + 1 * 2) * 2
+    assert found.costs["m"].cost_s == pytest.approx(0.12 / groups)
+    assert found.costs["m"].selectivity == pytest.approx(30 / groups)
+    assert found.operators["m"].ideal_load == pytest.approx(0.06)
+    assert found.operators["m"].shed == 0
+    plan = planning.plan(measured_network(parse_network(text).network, found), 2, "llf")
+    assert plan.measures.max_load == pytest.approx(0.06)
+
+
 ROUTED = """
 streams: {p: {schema: {ts: timestamp, v: int}, time: ts, source: SOURCE}}
 operators:

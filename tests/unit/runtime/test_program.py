@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from levelwind.errors import InputError
 from levelwind.frontend import parse_network
 from levelwind.model import Port
 from levelwind.runtime.cuts import Cut
@@ -42,6 +43,11 @@ def union(name, *sources, **more):
 def pair(name, left, right, **more):
     where = f"{left}.k = {right}.k"
     return {"name": name, "kind": "join", "inputs": [left, right], "within": "1s", "where": where, **more}
+
+
+def three(name, where, **more):
+    told = {"inputs": {"x": "a", "y": "b", "z": "a"}, "windows": {"x": "1s", "y": "1s", "z": "1s"}}
+    return {"name": name, "kind": "multijoin", "where": where, **told, **more}
 
 
 SPLIT = {"into": 2, "by": "k"}
@@ -112,6 +118,18 @@ class TestParts:
         of = layout(pair("p", "a", "b", split={"into": 2, "by": ["a.k", "b.k"]}))
         assert of.part_read(of.boxes[1], 0) == Part(port("a"), Cut(("k",), (None,), 2), 1)
         assert of.part_read(of.boxes[1], 1) == Part(port("b"), Cut(("k",), (None,), 2), 1)
+
+    def test_a_split_multijoin_cuts_all_inputs_by_columns_that_are_equal_in_all(self):
+        of = layout(three("m", "x.k = y.k and y.k = z.k", split={"into": 2, "by": "z.k"}))
+        assert of.cuts["m"] == (Cut(("k",), (None,), 2),) * 3
+
+    @pytest.mark.parametrize("by", ["x.v", "x.k"])
+    def test_a_multijoin_is_not_split_by_columns_that_are_equal_in_some(self, by):
+        with pytest.raises(InputError) as raised:
+            layout(three("m", "x.k = y.k and y.v < z.v", split={"into": 2, "by": by}))
+        (problem,) = raised.value.problems
+        assert problem.key == "operators.m.split.by"
+        assert problem.hint == "it sets no columns of all inputs equal"
 
     def test_routes_are_ports_of_their_own(self):
         routes = {"low": "v < 5", "rest": "true"}
