@@ -7,7 +7,7 @@ are compared with, knows no hosts at all.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from levelwind.diffusion.coordinated import Path
 from levelwind.diffusion.join import Flags, Floats, Ints
 from levelwind.diffusion.router import KEEPS, LOOKS, Router
+from levelwind.diffusion.saving import restore, save
 
 Group = tuple[int, ...]
 
@@ -57,7 +58,7 @@ class _Held:
 
 
 def fused_groups(
-    router: Router, rows: Rows, batches: Iterable[tuple[Ints, int]], changes: dict[int, object] | None = None
+    router: Router, rows: Rows, batches: Iterable[tuple[Ints, int]], changes: Mapping[int, Callable[[Router], None]] | None = None
 ) -> Counter[Group]:
     """What the hosts find together.
 
@@ -72,8 +73,10 @@ def fused_groups(
     paths: dict[tuple[int, int, int], Path] = {}
     aligned: set[int] = set()
     for number, (at, watermark) in enumerate(batches):
+        # A host that takes the router over knows no more than what was saved.
+        router = restore(router.shape, save(router))
         change = (changes or {}).get(number)
-        if callable(change):
+        if change is not None:
             change(router)
         routed = router.route(rows.streams[at], rows.times[at])
         paths.update({(path.era, path.slot, path.stream): path for path in routed.paths})

@@ -15,7 +15,7 @@ def random_case(seed, method=None):
     n = int(rng.integers(2, 7))
     m = int(rng.integers(1, 9))
     most = {2: 40, 3: 25, 4: 14, 5: 9, 6: 7}[n]
-    windows = tuple(int(w) for w in rng.integers(0, 30, n))
+    windows = tuple(int(w) for w in rng.integers(0, 40, n))
     span = int(rng.integers(20, 160))
     times, streams = [], []
     for k in range(n):

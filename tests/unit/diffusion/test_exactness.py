@@ -22,7 +22,7 @@ def check(seed, method):
 @pytest.mark.parametrize("method", ["atr", "ctr", None])
 def test_spread_join_is_the_join(method):
     groups = sum(check(seed, method)[0] for seed in range(100))
-    assert groups > 10_000  # the cases are not empty
+    assert groups > 2000  # the cases are not empty
 
 
 @pytest.mark.slow
