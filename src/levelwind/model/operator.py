@@ -157,13 +157,14 @@ class Diffusion:
 class JoinPart:
     """A part of a spread multi-way join: one instance of it, of one hop if rows visit several.
 
-    ``of`` is the join's name, ``parts`` how many share its work.
+    ``of`` is the join's name, ``parts`` how many share its work, ``finders`` how many put out its groups.
     """
 
     kind: ClassVar[str] = "join_part"
     join: Multijoin
     of: str
     parts: int
+    finders: int
     instance: int
     hop: int | None = None
 

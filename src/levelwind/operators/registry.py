@@ -21,6 +21,9 @@ MAKERS = {
     "join": "levelwind.operators.join:make_join",
     "custom": "levelwind.operators.custom:make_custom",
     "model": "levelwind.operators.model:make_model",
+    "diffusion": "levelwind.operators.spreading:make_diffusion",
+    "join_part": "levelwind.operators.spreading:make_join_part",
+    "fusion": "levelwind.operators.spreading:make_fusion",
 }
 
 

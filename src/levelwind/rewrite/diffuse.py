@@ -59,17 +59,18 @@ def _parts(operator: Operator) -> Iterator[Operator]:
         pinned=operator.pinned,
     )
     parts = instances * (aligned + coordinated * hops)
+    finders = instances * (aligned + coordinated)
     fused: list[Port] = []
     if aligned:
         for i in range(instances):
-            part = JoinPart(join=spec, of=name, parts=parts, instance=i)
+            part = JoinPart(join=spec, of=name, parts=parts, finders=finders, instance=i)
             ports = tuple(Port(source=source, route=aligned_route(i, alias)) for alias in spec.aliases)
             yield _part(operator, f"{name}[{i}]", part, ports)
             fused.append(Port(source=f"{name}[{i}]"))
     if coordinated:
         for hop in range(hops):
             for i in range(instances):
-                part = JoinPart(join=spec, of=name, parts=parts, instance=i, hop=hop)
+                part = JoinPart(join=spec, of=name, parts=parts, finders=finders, instance=i, hop=hop)
                 ports = tuple(Port(source=source, route=coordinated_route(i, alias)) for alias in spec.aliases)
                 ports += (Port(source=source, route=PATHS),)
                 if hop:
