@@ -125,6 +125,21 @@ DIFFUSE = Record(
         "segment": Key(POSITIVE_DURATION, "the length of a segment of tuples that go together"),
     },
 )
+PAIR = Record(
+    "a condition on pairs",
+    {
+        "inputs": Key(ListOf(Text("an input's name"), least=2), "the two inputs it is about", required=True),
+        "function": Key(
+            Text("module:function"),
+            "the Python function: two frames in, a boolean a row out",
+            required=True,
+        ),
+    },
+)
+SHED = Record(
+    "what to shed",
+    {"rows": Key(Integer(), "at most so many rows of an input are taken in a batch", required=True)},
+)
 SQL = {
     "url": Key(Text("a JDBC address"), "the database"),
     "table_name": Key(Text("a table's name"), "the database's table"),
@@ -167,6 +182,8 @@ KIND_KEYS: Mapping[str, Mapping[str, Key]] = {
         "windows": Key(
             MapOf(DURATION, least=1, names=False), "for each input, how old a member may be", required=True
         ),
+        "pairs": Key(ListOf(PAIR, least=1), "Python conditions on two inputs, besides 'where'"),
+        "shed": Key(SHED, "leaves rows out under overload, and counts them"),
         "diffuse": Key(DIFFUSE, "spreads the join over nodes"),
     },
     "sql_read": {**INPUT, **SQL, "schema": Key(SCHEMA, "the columns that the read puts out")},

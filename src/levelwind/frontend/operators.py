@@ -20,6 +20,7 @@ from levelwind.model import (
     Model,
     Multijoin,
     Operator,
+    PairFunction,
     RowWindow,
     Split,
     SqlRead,
@@ -169,12 +170,41 @@ def _multijoin(draft: Draft, report: Report) -> Spec:
             instances=diffuse.get("instances", 1),
             segment_s=diffuse.get("segment"),
         )
+    shed = draft.get("shed")
     return Multijoin(
         aliases=draft.aliases,
         windows_s=frozen_mapping({name: windows[name] for name in draft.aliases if name in windows}),
         where=draft.get("where"),
+        pairs=_pairs(draft, report),
+        shed_rows=None if shed is None or BAD in shed.values() else shed["rows"],
         diffuse=spread,
     )
+
+
+def _pairs(draft: Draft, report: Report) -> tuple[PairFunction, ...]:
+    found = []
+    for index, pair in enumerate(draft.get("pairs") or ()):
+        if pair is BAD or BAD in pair.values():
+            continue
+        path = (*draft.path, "pairs", index)
+        inputs, function = pair["inputs"], pair["function"]
+        _check_function(function, (*path, "function"), report)
+        for name in inputs:
+            if draft.aliases and name not in draft.aliases:
+                hint = report.suggest(name, draft.aliases)
+                report.add((*path, "inputs"), "must name one of the inputs", name, hint)
+        if len(inputs) != 2 or inputs[0] == inputs[1]:
+            report.add((*path, "inputs"), "a condition on pairs must be about two inputs", list(inputs))
+            continue
+        found.append(PairFunction(inputs=(inputs[0], inputs[1]), function=function))
+    return tuple(found)
+
+
+def _check_function(function: str, path: KeyPath, report: Report) -> None:
+    module, colon, name = function.partition(":")
+    parts = [*module.split("."), *name.split(".")]
+    if function and not (colon and all(part.isidentifier() for part in parts)):
+        report.add(path, "must be written module:function", function)
 
 
 _SQL_OPTIONS = ("url", "table_name", "query", "key", "columns", "write_mode", "select")
@@ -199,10 +229,7 @@ def _sql_write(draft: Draft, report: Report) -> Spec:
 
 def _custom(draft: Draft, report: Report) -> Spec:
     function = draft.get("function", "")
-    module, colon, name = function.partition(":")
-    parts = [*module.split("."), *name.split(".")]
-    if function and not (colon and all(part.isidentifier() for part in parts)):
-        report.add((*draft.path, "function"), "must be written module:function", function)
+    _check_function(function, (*draft.path, "function"), report)
     return Custom(function=function, schema=columns(draft.get("schema") or {}))
 
 

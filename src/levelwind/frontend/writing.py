@@ -213,7 +213,14 @@ def _multijoin(spec: Multijoin) -> dict[str, Any]:
             method=spread.method, instances=spread.instances, segment=_duration(spread.segment_s)
         )
     windows = {alias: format_duration(size) for alias, size in spec.windows_s.items()}
-    return _stated(windows=windows, where=spec.where, diffuse=diffuse)
+    pairs = [{"inputs": list(pair.inputs), "function": pair.function} for pair in spec.pairs]
+    return _stated(
+        windows=windows,
+        where=spec.where,
+        pairs=pairs or None,
+        shed=None if spec.shed_rows is None else {"rows": spec.shed_rows},
+        diffuse=diffuse,
+    )
 
 
 def _sql(spec: SqlRead | SqlWrite) -> dict[str, Any]:

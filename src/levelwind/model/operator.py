@@ -84,13 +84,26 @@ class Diffuse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PairFunction:
+    """A Python function, ``module:name``, that says which pairs of rows of two inputs may be in a group."""
+
+    inputs: tuple[str, str]
+    function: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Multijoin:
-    """Groups of one row per input, each within its window of the latest, for which ``where`` holds."""
+    """Groups of one row per input, each within its window of the latest, for which ``where`` holds.
+
+    ``pairs`` are conditions besides. At most ``shed_rows`` rows of an input are taken in a batch; None: all.
+    """
 
     kind: ClassVar[str] = "multijoin"
     aliases: tuple[str, ...]
     windows_s: Mapping[str, float]
     where: str | None = None
+    pairs: tuple[PairFunction, ...] = ()
+    shed_rows: int | None = None
     diffuse: Diffuse | None = None
 
 

@@ -54,8 +54,9 @@ def make_custom(operator: Operator, inputs: Sequence[RowType]) -> Kernel:
     """The kernel of a custom operator; a function that is not there or cannot be called is an input error."""
     spec = operator.spec
     assert isinstance(spec, Custom)
-    function = _find(operator.name, spec.function)
-    stateful, closes = _form(operator.name, spec.function, function)
+    key = f"operators.{operator.name}.function"
+    function = find_function(spec.function, key)
+    stateful, closes = _form(spec.function, key, function)
     time = inputs[0].time
     schema: dict[str, pl.DataType | None] = {column.name: dtype_of(column.type) for column in spec.schema}
     if time is not None:
@@ -67,31 +68,31 @@ def make_custom(operator: Operator, inputs: Sequence[RowType]) -> Kernel:
     )
 
 
-def _find(operator: str, path: str) -> Function:
-    """The function that ``module:name`` means."""
+def find_function(path: str, key: str) -> Function:
+    """The function that ``module:name`` means; ``key`` says where it is written."""
     module_name, _, name = path.partition(":")
     if not module_name or not name:
-        raise _refused(operator, path, "must be 'module:name'")
+        raise _refused(key, path, "must be 'module:name'")
     try:
         found: Any = import_module(module_name)
     except ModuleNotFoundError as error:
         hint = f"there is no module {error.name!r}: install it, or put its folder on PYTHONPATH"
-        raise _refused(operator, path, "the function's module must exist", hint) from error
+        raise _refused(key, path, "the function's module must exist", hint) from error
     except Exception as error:
         hint = f"importing {module_name!r} raised {type(error).__name__}: {error}"
-        raise _refused(operator, path, "the function's module must import", hint) from error
+        raise _refused(key, path, "the function's module must import", hint) from error
     for part in name.split("."):
         if not hasattr(found, part):
             hint = did_you_mean(part, [known for known in dir(found) if not known.startswith("_")])
-            raise _refused(operator, path, "the function must exist in its module", hint)
+            raise _refused(key, path, "the function must exist in its module", hint)
         found = getattr(found, part)
     if not callable(found):
-        raise _refused(operator, path, "must name a function", f"it is a {type(found).__name__}")
+        raise _refused(key, path, "must name a function", f"it is a {type(found).__name__}")
     function: Function = found
     return function
 
 
-def _form(operator: str, path: str, function: Function) -> tuple[bool, bool]:
+def _form(path: str, key: str, function: Function) -> tuple[bool, bool]:
     """Whether the function has a state, and whether it wants to be told of the end."""
     parameters = dict(inspect.signature(function).parameters)
     closes = parameters.pop("closing", None) is not None
@@ -101,13 +102,13 @@ def _form(operator: str, path: str, function: Function) -> tuple[bool, bool]:
     if not positional or len(needed) > 2 or named:
         hint = f"its parameters are {inspect.signature(function)}"
         rule = "must be a function f(rows), f(rows, state) or f(rows, state, *, closing=False)"
-        raise _refused(operator, path, rule, hint)
+        raise _refused(key, path, rule, hint)
     # A second parameter that need not be given is the state only if it is called so.
     return len(needed) == 2 or (len(positional) > 1 and positional[1].name == "state"), closes
 
 
-def _refused(operator: str, path: str, rule: str, hint: str | None = None) -> InputError:
-    return input_error(rule, key=f"operators.{operator}.function", value=path, hint=hint)
+def _refused(key: str, path: str, rule: str, hint: str | None = None) -> InputError:
+    return input_error(rule, key=key, value=path, hint=hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ def pairs(
     base = mine * (len(steps) + 1)
     first = np.searchsorted(ranked, base + np.searchsorted(steps, minus(probed, within_us), side="left"))
     last = np.searchsorted(ranked, base + np.searchsorted(steps, plus(probed, within_us), side="right"))
-    for row, partner in _stretches(first, last, chunk):
+    for row, partner in stretches(first, last, chunk):
         yield here[row], near[partner]
 
 
@@ -90,7 +90,7 @@ def _coded(keys: pl.DataFrame, numbered: pl.DataFrame) -> tuple[Numbers, Numbers
     return found.get_column(_POSITION).to_numpy(), found.get_column(_CODE).to_numpy()
 
 
-def _stretches(first: Numbers, last: Numbers, chunk: int) -> Iterator[tuple[Numbers, Numbers]]:
+def stretches(first: Numbers, last: Numbers, chunk: int) -> Iterator[tuple[Numbers, Numbers]]:
     """The pairs (i, j) with first[i] ≤ j < last[i], at most ``chunk`` at a time."""
     ends = np.cumsum(last - first)
     begins = ends - (last - first)

@@ -15,11 +15,15 @@ from levelwind.operators.state import EMPTY, State
 
 @dataclass(frozen=True, slots=True)
 class Stepped:
-    """What one step of an operator puts out: rows by route, the new state, rows it could not process."""
+    """What one step of an operator puts out: rows by route, the new state, rows it could not process.
+
+    ``shed`` counts rows that it left out because there were too many, as its operator says it may.
+    """
 
     outputs: Mapping[str | None, pl.DataFrame]
     state: State = EMPTY
     rejected: tuple[Rejected, ...] = ()
+    shed: int = 0
 
 
 class Kernel(Protocol):

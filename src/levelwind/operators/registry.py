@@ -19,6 +19,7 @@ MAKERS = {
     "union": "levelwind.operators.union:make_union",
     "aggregate": "levelwind.operators.aggregate:make_aggregate",
     "join": "levelwind.operators.join:make_join",
+    "multijoin": "levelwind.operators.multijoin:make_multijoin",
     "custom": "levelwind.operators.custom:make_custom",
     "model": "levelwind.operators.model:make_model",
     "diffusion": "levelwind.operators.spreading:make_diffusion",

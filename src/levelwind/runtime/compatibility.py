@@ -11,10 +11,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 
 from levelwind.errors import InputError, Problem
-from levelwind.model import Network, Stream
+from levelwind.model import Multijoin, Network, Stream
+from levelwind.model.frozen import frozen_mapping
+from levelwind.model.operator import Spec
+from levelwind.operators.multijoin.kernel import WINDOW
 from levelwind.operators.rows import RowType
+from levelwind.operators.timespans import microseconds
 from levelwind.runtime.commits import Commit, refuse_newer
 from levelwind.runtime.program import Box, Layout
 from levelwind.runtime.sources import is_own
@@ -36,11 +41,18 @@ def _box(box: Box, inputs: list[RowType]) -> str:
     operator = box.operator
     told = [
         operator.kind,
-        repr(operator.spec),
+        repr(_lasting(operator.spec)),
         repr(operator.split),
         *(str(port) for port in operator.inputs),
     ]
     return _short([*told, *(repr((rows.schema, rows.time)) for rows in inputs)])
+
+
+def _lasting(spec: Spec) -> Spec:
+    """What must not change of an operator. A multijoin holds its rows whole: its windows may change."""
+    if isinstance(spec, Multijoin):
+        return replace(spec, windows_s=frozen_mapping(), shed_rows=None)
+    return spec
 
 
 def _stream(stream: Stream) -> str:
@@ -67,7 +79,7 @@ def check_commit(commit: Commit, layout: Layout, nodes: tuple[str, ...]) -> list
         problems.append(Problem(rule=rule, key="checkpoint", hint=hint))
     if problems:
         raise InputError(problems)
-    return _notes(commit, now)
+    return [*_notes(commit, now), *_changed_windows(commit, layout)]
 
 
 def _changed_streams(commit: Commit, now: dict[str, str], network: Network) -> list[Problem]:
@@ -115,6 +127,25 @@ def _changed_boxes(commit: Commit, now: dict[str, str]) -> list[Problem]:
 
 def _rows(commit: Commit, name: str) -> int:
     return sum(s.rows for table in commit.boxes[name].tables.values() for s in table.segments)
+
+
+def _changed_windows(commit: Commit, layout: Layout) -> list[str]:
+    notes = []
+    for box in layout.boxes:
+        spec, record = box.operator.spec, commit.boxes.get(box.name)
+        if not isinstance(spec, Multijoin) or record is None:
+            continue
+        changed = [
+            alias
+            for alias, window_s in spec.windows_s.items()
+            if record.marks.get(WINDOW + alias, microseconds(window_s)) != microseconds(window_s)
+        ]
+        if changed:
+            notes.append(
+                f"{box.name}: new windows for {', '.join(changed)}: groups whose last member comes from now "
+                "on go by them; rows that the old windows gave up do not come back"
+            )
+    return notes
 
 
 def _notes(commit: Commit, now: dict[str, str]) -> list[str]:

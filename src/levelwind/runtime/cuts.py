@@ -9,7 +9,7 @@ from levelwind.errors import input_error
 from levelwind.frontend.columntypes import UNKNOWN
 from levelwind.model import Operator
 from levelwind.model.operator import Join, Multijoin
-from levelwind.operators.join_predicate import equal_columns
+from levelwind.operators.join_conjuncts import equal_columns
 from levelwind.operators.rows import RowType
 
 
@@ -31,17 +31,13 @@ def cuts_of(operator: Operator, inputs: Sequence[RowType]) -> tuple[Cut, ...]:
     Raises
     ------
     InputError
-        If a join is to be split by columns that rows of a pair need not agree in.
+        If a join is to be split by columns that rows of a pair or group need not agree in.
     """
     assert operator.split is not None
-    if isinstance(operator.spec, Join):
+    if isinstance(operator.spec, Join | Multijoin):
         return _of_join(operator, operator.spec, inputs)
     by, into = operator.split.by, operator.split.into
-    if not isinstance(operator.spec, Multijoin):
-        return tuple(_cut(by, rows, into) for rows in inputs)
-    prefixes = [f"{alias}." for alias in operator.spec.aliases]
-    own = [tuple(name.removeprefix(of) for name in by if name.startswith(of)) for of in prefixes]
-    return tuple(_cut(names, rows, into) for names, rows in zip(own, inputs, strict=True))
+    return tuple(_cut(by, rows, into) for rows in inputs)
 
 
 def _cut(columns: tuple[str, ...], rows: RowType, into: int) -> Cut:
@@ -49,30 +45,31 @@ def _cut(columns: tuple[str, ...], rows: RowType, into: int) -> Cut:
     return Cut(columns, tuple(UNKNOWN if rows.types.get(c) == UNKNOWN else None for c in columns), into)
 
 
-def _of_join(operator: Operator, spec: Join, inputs: Sequence[RowType]) -> tuple[Cut, ...]:
-    """Both inputs by columns that are equal in every pair, hashed in the type in which they are compared."""
+def _of_join(operator: Operator, spec: Join | Multijoin, inputs: Sequence[RowType]) -> tuple[Cut, ...]:
+    """All inputs by columns that are equal in what is joined, hashed in the type in which they compare."""
     assert operator.split is not None
     by = operator.split.by
-    sides = [
+    types = [
         {f"{alias}.{name}": kind for name, kind in rows.types.items()}
         for alias, rows in zip(spec.aliases, inputs, strict=True)
     ]
-    equal = equal_columns(spec.where, sides)
-    chosen = [pair for pair in equal if not by or not {*pair.sides}.isdisjoint(by)]
-    torn = [name for name in by if not any(name in pair.sides for pair in chosen)]
+    equal = equal_columns(spec.where, types)
+    chosen = [each for each in equal if not by or not {*each.columns}.isdisjoint(by)]
+    torn = [name for name in by if not any(name in each.columns for each in chosen)]
     if torn or not chosen:
         rule = "a join must be split by columns that its condition sets equal: others would tear pairs apart"
-        hint = "; ".join(" = ".join(pair.sides) for pair in equal) or "it sets no columns equal"
+        none = "it sets no columns equal" if len(inputs) == 2 else "it sets no columns of all inputs equal"
+        hint = "; ".join(" = ".join(each.columns) for each in equal) or none
         raise input_error(
             rule, key=f"operators.{operator.name}.split.by", value=", ".join(torn) or None, hint=hint
         )
     # In the order in which they are written, which must not change while there is state.
-    chosen.sort(key=lambda pair: min(by.index(name) for name in pair.sides if name in by) if by else 0)
+    chosen.sort(key=lambda each: min(by.index(name) for name in each.columns if name in by) if by else 0)
     return tuple(
         Cut(
-            tuple(pair.sides[side].removeprefix(f"{alias}.") for pair in chosen),
-            tuple(None if sides[side][pair.sides[side]] == pair.type else pair.type for pair in chosen),
+            tuple(each.columns[input].removeprefix(f"{alias}.") for each in chosen),
+            tuple(None if types[input][each.columns[input]] == each.type else each.type for each in chosen),
             operator.split.into,
         )
-        for side, alias in enumerate(spec.aliases)
+        for input, alias in enumerate(spec.aliases)
     )

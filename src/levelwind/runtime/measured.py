@@ -66,6 +66,7 @@ class MeasuredOperator:
     rows_in: int
     rows_out: int
     rejected: int
+    shed: int
     cpu_s: float
     cost_s: float | None
     selectivity: float | None
@@ -175,6 +176,7 @@ def measure(
             rows_in=row["rows_in"],
             rows_out=row["rows_out"],
             rejected=row["rejected"],
+            shed=row["shed"],
             cpu_s=row["cpu_s"],
             cost_s=row["cpu_s"] / own if own else None,
             selectivity=row["rows_out"] / own if own else None,
@@ -287,10 +289,12 @@ def _event_seconds(before: pl.DataFrame, inside: pl.DataFrame) -> dict[str, floa
 
 def _of_operators(operators: pl.DataFrame, period: _Period) -> dict[str, dict[str, Any]]:
     """Sums over the measured steps, and node and state after the last of them."""
+    if "shed" not in operators.columns:  # of a run that began before it was counted
+        operators = operators.with_columns(shed=pl.lit(0, pl.Int64))
     inside = operators.filter(pl.col("session") == period.session).join(
         period.kept.select("step"), on="step", how="semi"
     )
-    sums = [pl.col(name).sum() for name in ("cpu_s", "rows_in", "rows_out", "rejected")]
+    sums = [pl.col(name).sum() for name in ("cpu_s", "rows_in", "rows_out", "rejected", "shed")]
     last = [pl.col(name).last() for name in ("node", "state_bytes")]
     found = inside.sort("step").group_by("operator", maintain_order=True).agg(*sums, *last)
     return {row["operator"]: row for row in found.iter_rows(named=True)}

@@ -62,6 +62,7 @@ class BoxReport(msgspec.Struct, array_like=True, frozen=True):
     loaded_bytes: int = 0
     loaded_s: float = 0.0
     rejected: int = 0
+    shed: int = 0
 
 
 class Staged(msgspec.Struct, array_like=True, frozen=True):

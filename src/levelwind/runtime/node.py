@@ -183,6 +183,7 @@ class NodeStep:
                     loaded_bytes=load[0],
                     loaded_s=load[1],
                     rejected=sum(rejected.rows.height for rejected in result.rejected),
+                    shed=result.shed,
                 )
             )
 

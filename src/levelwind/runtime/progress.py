@@ -31,6 +31,7 @@ class Progress:
     steps: int = 0
     rows: int = 0
     outputs: dict[str, int] = field(default_factory=dict)
+    shed: int = 0
     moves: int = 0
     seconds: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT_TIMES))
     last: Step | None = None
@@ -44,6 +45,7 @@ class Progress:
         self.rows += rows
         for entry in step.commit.outbox:
             self.outputs[entry.output] = self.outputs.get(entry.output, 0) + entry.rows
+        self.shed += sum(box.shed for _, box in step.boxes)
         self.moves += len(step.commit.moves)
         self.seconds.append(step.wall_s)
         self._recent.append((step.started, step.started + step.wall_s, rows))
@@ -93,6 +95,7 @@ def status_of(
         "rows": progress.rows,
         "outputs": {name: progress.outputs.get(name, 0) for name in network.outputs},
         "dead_letters": progress.rejected,
+        "shed": progress.shed,
         "moves": progress.moves,
         "rows_per_second": progress.rows_per_second,
         "batch_seconds": {"last": None, **progress.batch_seconds},

@@ -49,6 +49,7 @@ class Recorder:
                     "rows_in": box.rows_in,
                     "rows_out": box.rows_out,
                     "rejected": box.rejected,
+                    "shed": box.shed,
                     "state_bytes": box.state_bytes,
                 }
             )
@@ -86,4 +87,4 @@ class Recorder:
 def read_statistics(directory: Path, name: str) -> pl.DataFrame | None:
     """All that was written so far, in order of steps; None if there is nothing yet."""
     files = sorted(directory.glob(f"{name}-*.parquet"))
-    return pl.concat([pl.read_parquet(file) for file in files]) if files else None
+    return pl.concat([pl.read_parquet(file) for file in files], how="diagonal") if files else None

@@ -47,7 +47,7 @@ def test_a_kind_that_does_not_run_is_refused_by_name(spec):
 
 def test_only_kinds_that_exist_are_named():
     assert set(MAKERS) < set(KINDS)
-    assert set(KINDS) - set(MAKERS) == {"multijoin", "sql_read", "sql_write"}
+    assert set(KINDS) - set(MAKERS) == {"sql_read", "sql_write"}
 
 
 @pytest.mark.parametrize("kind", MAKERS)

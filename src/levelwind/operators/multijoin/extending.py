@@ -1,0 +1,150 @@
+"""Growing partial groups: the step from groups of some inputs to groups of one more.
+
+Everything here is a function of its arguments alone, so that the step can be made wherever both sides are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from levelwind.operators.join_pairs import CHUNK, stretches
+from levelwind.operators.multijoin.condition import Conjunct
+from levelwind.operators.multijoin.index import Index
+from levelwind.operators.multijoin.meeting import BY_TIME, Meeting
+from levelwind.operators.multijoin.partials import Partials, columns_of, gathered
+from levelwind.operators.timespans import Numbers, minus, plus
+
+# A search by another value than the time is tried if the time leaves more candidates than that per group.
+_MANY = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Rows of an input that may join each of some partial groups: stretches of an index.
+
+    ``compared`` are the equal values that made the index's key, ``by`` what its stretches go by.
+    """
+
+    index: Index
+    first: Numbers
+    last: Numbers
+    compared: tuple[int, ...]
+    by: int
+
+    @property
+    def count(self) -> int:
+        """How many pairs of a group and a row there are."""
+        return int((self.last - self.first).sum())
+
+    def pairs(self, chunk: int) -> Iterator[tuple[Numbers, Numbers]]:
+        """Groups and rows by their positions, so many at a time."""
+        if len(self.first):
+            for group, place in stretches(self.first, self.last, chunk):
+                yield group, self.index.rows[place]
+
+
+def candidates(meeting: Meeting, partials: Partials, target: int, *, known: bool = False) -> Candidates:
+    """The rows of ``target`` that agree with each partial group in keys and time, or in keys and a band.
+
+    Whichever leaves fewer; with ``known``, only rows that were there before the step.
+    O((groups + rows) log rows), less where an index is at hand.
+    """
+    bound = tuple(partials.at)
+    hashed = meeting.hashed(meeting.condition.equal(bound, target))
+    same = tuple(number for number, _ in hashed)
+    keys = meeting.keys(hashed, partials.at)
+    index = meeting.index(target, same, BY_TIME, known=known)
+    earliest = minus(partials.latest, meeting.windows_us[target])
+    best = Candidates(index, *index.find(keys, earliest, partials.until), same, BY_TIME)
+    if best.count <= _MANY * len(partials):
+        return best
+    for number, other in meeting.condition.near(bound, target):
+        numbers = meeting.numbers(number)
+        if numbers is None:
+            continue
+        low, high = meeting.condition.bands[number].around(target, numbers[other][partials.at[other]])
+        index = meeting.index(target, same, number, known=known)
+        first, last = index.find(keys, low, high)
+        last = np.where(np.isnan(low), first, last)
+        best = min(best, Candidates(index, first, last, same, number), key=lambda each: each.count)
+    return best
+
+
+def admitted(
+    meeting: Meeting, partials: Partials, target: int, found: Candidates, group: Numbers, row: Numbers
+) -> Partials:
+    """Of pairs of a group and a row, those that are groups of one more input as far as can be told."""
+    member = meeting.members[target]
+    bound = tuple(partials.at)
+    keep = np.ones(len(row), dtype=np.bool_)
+    times = member.times[row]
+    if found.by != BY_TIME:
+        keep &= times >= minus(partials.latest, meeting.windows_us[target])[group]
+        keep &= times <= partials.until[group]
+    for number, other in meeting.condition.equal(bound, target):
+        if number not in found.compared:
+            codes, _ = meeting.codes(number)
+            own = codes[target][row]
+            keep &= (own >= 0) & (own == codes[other][partials.at[other][group]])
+    if not keep.all():
+        group, row, times = group[keep], row[keep], times[keep]
+    fails = None if partials.fails is None else partials.fails[group]
+    if member.fails is not None:
+        fails = member.fails[row] if fails is None else fails | member.fails[row]
+    wider = Partials(
+        {**{input: at[group] for input, at in partials.at.items()}, target: row},
+        np.maximum(partials.latest[group], times),
+        np.minimum(partials.until[group], plus(times, meeting.windows_us[target])),
+        fails,
+    )
+    for conjunct in meeting.condition.due(bound, target):
+        if not len(wider):
+            break
+        wider = agreeing(meeting, wider, conjunct)
+    return wider
+
+
+def agreeing(meeting: Meeting, partials: Partials, conjunct: Conjunct) -> Partials:
+    """The groups for which a condition holds or could not be computed."""
+    mask, reasons = conjunct.test(columns_of(meeting, partials, conjunct.columns))
+    keep = mask.to_numpy()
+    if reasons is not None and reasons.null_count() < len(reasons):
+        failed = reasons.is_not_null().to_numpy()
+        keep = keep | failed
+        fails = failed if partials.fails is None else partials.fails | failed
+        partials = Partials(partials.at, partials.latest, partials.until, fails)
+    return partials if keep.all() else partials.take(keep)
+
+
+def extended(
+    meeting: Meeting, partials: Partials, target: int, *, known: bool = False, chunk: int = CHUNK
+) -> Iterator[Partials]:
+    """The partial groups with one more input, a bounded number at a time.
+
+    Costs O((groups + rows) log rows) and the candidates; O(chunk) memory.
+    """
+    found = candidates(meeting, partials, target, known=known)
+    pieces = (admitted(meeting, partials, target, found, group, row) for group, row in found.pairs(chunk))
+    return gathered(pieces, chunk // 8)
+
+
+def grown(
+    meeting: Meeting, partials: Partials, order: Sequence[tuple[int, bool]], *, chunk: int = CHUNK
+) -> Iterator[Partials]:
+    """The groups that partial groups grow to by some inputs in turn; depth first, so that memory is bounded.
+
+    Parameters
+    ----------
+    order
+        The inputs, each with whether only rows that were there before the step may join.
+    """
+    if not order:
+        yield partials
+        return
+    target, known = order[0]
+    for piece in partials.pieces(chunk):
+        for wider in extended(meeting, piece, target, known=known, chunk=chunk):
+            yield from grown(meeting, wider, order[1:], chunk=chunk)
