@@ -43,7 +43,7 @@ class Path:
     """Where rows of one stream in one slot look for partners.
 
     ``order[h]`` is the stream visited at hop h; ``serve[h, j]`` the host that answers for its slot
-    ``first + j``, −1 if it need not be looked into.
+    ``first + j``, −1 if it need not be looked into. ``until_us`` is the end of the slot.
     """
 
     era: int
@@ -52,6 +52,7 @@ class Path:
     order: Ints
     first: int
     serve: Ints
+    until_us: int
 
     def hosts(self, hop: int) -> Ints:
         """The hosts of a hop, in rising order."""
@@ -189,6 +190,7 @@ class CoordinatedEra:
                 order=orders[i, chosen[i]],
                 first=self.first + oldest,
                 serve=serve[i],
+                until_us=end,
             )
             for i in range(n)
         ]

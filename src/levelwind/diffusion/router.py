@@ -6,7 +6,8 @@ The past is never changed: a switch takes effect at a time so far ahead that not
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import exp
 from typing import Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from levelwind.diffusion.aligned import Reign, new_reign
 from levelwind.diffusion.coordinated import CoordinatedEra, Path, new_era
 from levelwind.diffusion.hosts import Hosts
-from levelwind.diffusion.join import FIRST, LAST, Ints, JoinShape, Measured
+from levelwind.diffusion.join import FIRST, MICROSECONDS, Ints, JoinShape, Measured
 
 Method = Literal["atr", "ctr"]
 KEEPS, LOOKS = 1, 2
@@ -55,6 +56,9 @@ class Router:
     next_number: int = 0
     floors: list[int] = field(default_factory=list)
     latest_us: int = FIRST
+    counted: list[float] = field(default_factory=list)
+    counted_s: float = 0.0
+    thought_us: int = FIRST
     rng: np.random.Generator | None = None
 
     def route(self, streams: Ints, times: Ints) -> Routed:
@@ -85,6 +89,29 @@ class Router:
             slot=_joined(slots),
             paths=tuple(paths),
         )
+
+    def meter(self, streams: Ints, times: Ints) -> bool:
+        """Count the rows of a batch that is about to be routed; whether it is time to think choices over.
+
+        That is once in a longest window. Rates are means over about ten of them, in event time.
+        """
+        if not len(times):
+            return False
+        longest = max(self.shape.longest_us, 1)
+        latest = int(times.max())
+        begin = self.latest_us if self.latest_us > FIRST else int(times.min())
+        passed = max(0, latest - begin)
+        fade = exp(-passed / (10 * longest))
+        own = np.bincount(streams, minlength=self.shape.streams)
+        before = self.counted or [0.0] * self.shape.streams
+        self.counted = [old * fade + float(new) for old, new in zip(before, own, strict=True)]
+        self.counted_s = self.counted_s * fade + passed / MICROSECONDS
+        if latest < self.thought_us + longest or self.counted_s <= 0:
+            return False
+        self.thought_us = latest
+        rates = [max(count / self.counted_s, 1e-6) for count in self.counted]
+        self.measured = replace(self.measured, rates=tuple(rates))
+        return True
 
     def settle(self, watermark_us: int) -> None:
         """Forget what no row from the watermark on can need."""
@@ -202,6 +229,3 @@ def new_router(
         segment_us=segment_us,
         slot_us=slot_us or max(1, segment_us // 5),
     )
-
-
-__all__ = ["KEEPS", "LAST", "LOOKS", "Method", "Routed", "Router", "new_router"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -11,13 +11,24 @@ from levelwind.diffusion.aligned import Reign
 from levelwind.diffusion.coordinated import CoordinatedEra
 from levelwind.diffusion.hosts import Hosts
 from levelwind.diffusion.join import Array, JoinShape, Measured
-from levelwind.diffusion.router import Method, Router
+from levelwind.diffusion.router import Router
 
 _REIGN, _ERA = "reign", "era"
 _REIGN_ARRAYS = ("floors", "edges", "hosts")
 _ERA_ARRAYS = ("floors", "ceilings", "edges", "stored", "probed")
 _HOST_ARRAYS = ("speed", "weights", "usage", "planned_s", "active")
-_PLAIN = ("method", "master", "segment_us", "slot_us", "next_number", "floors", "latest_us")
+_PLAIN = (
+    "method",
+    "master",
+    "segment_us",
+    "slot_us",
+    "next_number",
+    "floors",
+    "latest_us",
+    "counted",
+    "counted_s",
+    "thought_us",
+)
 
 
 def save(router: Router) -> bytes:
@@ -49,13 +60,7 @@ def restore(shape: JoinShape, saved: bytes) -> Router:
             faded_at_us=hosts["faded_at_us"],
         ),
         measured=Measured.of(rates, selectivity),
-        method=cast("Method", content["method"]),
-        master=content["master"],
-        segment_us=content["segment_us"],
-        slot_us=content["slot_us"],
-        next_number=content["next_number"],
-        floors=list(content["floors"]),
-        latest_us=content["latest_us"],
+        **{name: content[name] for name in _PLAIN},
         eras=[_restored_era(each) for each in content["eras"]],
     )
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from levelwind.diffusion.auto import Advice, advise
-from levelwind.diffusion.coordinated import Path
+from levelwind.diffusion.auto import advise
 from levelwind.diffusion.join import MICROSECONDS, Ints, JoinShape, Measured
 from levelwind.diffusion.router import Method, Router, new_router
 from levelwind.diffusion.saving import restore, save
@@ -20,6 +19,7 @@ from levelwind.operators.join_pairs import times_of
 from levelwind.operators.protocol import Kernel, Stepped
 from levelwind.operators.rows import BEGINNING, END, Arrived, RowType
 from levelwind.operators.spreading.columns import ERA, ROLE, SLOT
+from levelwind.operators.spreading.paths import path_rows
 from levelwind.operators.state import Segment, State, Table
 from levelwind.operators.timespans import microseconds
 
@@ -29,6 +29,8 @@ SAVED, CLOCK = "saved", "clock"
 SEGMENT_PER_WINDOW = 1.0
 # Slots in the longest window.
 SLOTS_PER_WINDOW = 10
+# Over so many seconds, or so many longest windows if that is more, hosts' work is to be even.
+HORIZON_S, HORIZON_PER_WINDOW = 10.0, 10
 
 
 def make_diffusion(operator: Operator, inputs: Sequence[RowType]) -> Kernel:
@@ -140,31 +142,15 @@ class Diffuser:
         """Measure rates, and once in a longest window think over master, method and segment length."""
         if not router.meter(streams, times):
             return
-        advice: Advice = advise(
-            self.shape, router.measured, router.method, router.master, self.segment_us, self.method
+        allowed: tuple[Method, ...] = ("atr", "ctr") if self.method == "auto" else (router.method,)
+        stated = None if self.segment_us is None else self.segment_us / MICROSECONDS
+        horizon = max(HORIZON_S, HORIZON_PER_WINDOW * self.shape.longest_us / MICROSECONDS)
+        now = (router.method, router.master)
+        advice = advise(
+            self.shape, router.measured, horizon_s=horizon, allowed=allowed, segment_s=stated, now=now
         )
         router.method, router.master = advice.method, advice.master
         router.segment_us = max(1, round(advice.segment_s * MICROSECONDS))
-
-
-def path_rows(paths: Sequence[Path]) -> pl.DataFrame:
-    """Paths as rows, one for each hop."""
-    rows = [
-        (path.era, path.slot, path.stream, hop, int(k), path.first, path.until_us, path.serve[hop].tolist())
-        for path in paths
-        for hop, k in enumerate(path.order)
-    ]
-    schema = {
-        "era": pl.Int64,
-        "slot": pl.Int64,
-        "stream": pl.Int64,
-        "hop": pl.Int64,
-        "target": pl.Int64,
-        "first": pl.Int64,
-        "until": pl.Int64,
-        "serve": pl.List(pl.Int64),
-    }
-    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _runs(codes: Ints) -> list[tuple[int, int]]:
