@@ -33,7 +33,13 @@ def network(streams, diffuse, hops):
     aliases = "abcd"[:streams]
     inputs = {alias: "pq"[i % 2] if i < 3 else "big" for i, alias in enumerate(aliases)}
     windows = {alias: f"{(1.5, 2, 0.5, 3)[i]}s" for i, alias in enumerate(aliases)}
-    join = {"name": "trio", "kind": "multijoin", "inputs": inputs, "windows": windows, "where": WHERE[streams]}
+    join = {
+        "name": "trio",
+        "kind": "multijoin",
+        "inputs": inputs,
+        "windows": windows,
+        "where": WHERE[streams],
+    }
     if diffuse:
         join["diffuse"] = diffuse
     told = {
@@ -129,7 +135,9 @@ def batches(draw):
     for number in range(draw(st.integers(2, 7))):
         reading = []
         for name in ("p", "q"):
-            rows = draw(st.lists(st.tuples(st.integers(0, 8), st.sampled_from("xy"), st.integers(0, 9)), max_size=6))
+            rows = draw(
+                st.lists(st.tuples(st.integers(0, 8), st.sampled_from("xy"), st.integers(0, 9)), max_size=6)
+            )
             jump = draw(st.sampled_from([0, 0, 0, 0, 40]))
             times = [(number * 5 + t + (jump if name == "p" else 0)) * HALF for t, _, _ in rows]
             frame = pl.DataFrame(
@@ -169,7 +177,11 @@ def test_same_rows_as_the_plain_join(method, streams, data, told):
     placement = {name: data.draw(st.sampled_from(NODES)) for name in names}
     moved = [
         [
-            Move(operator=data.draw(st.sampled_from(names)), target=data.draw(st.sampled_from(NODES)), cause="test")
+            Move(
+                operator=data.draw(st.sampled_from(names)),
+                target=data.draw(st.sampled_from(NODES)),
+                cause="test",
+            )
             for _ in range(data.draw(st.integers(0, 2)))
         ]
         for _ in told

@@ -66,14 +66,20 @@ def advise(
     """
     master = best_master(shape, measured, 0 if now is None else now[1], worth=worth)
     lengths = [segment_s] if segment_s else [horizon_s / (shape.instances * rounds) for rounds in ROUNDS]
-    aligned, length = min((aligned_busiest(shape, measured, master, each, horizon_s), each) for each in lengths)
+    aligned, length = min(
+        (aligned_busiest(shape, measured, master, each, horizon_s), each) for each in lengths
+    )
     coordinated = coordinated_busiest(shape, measured, horizon_s) if "ctr" in allowed else None
     method: Method = "atr"
     if "atr" not in allowed:
         method = "ctr"
     elif coordinated is not None:
         method = "ctr" if coordinated < aligned else "atr"
-        if now is not None and method != now[0] and abs(coordinated - aligned) < worth * max(coordinated, aligned):
+        if (
+            now is not None
+            and method != now[0]
+            and abs(coordinated - aligned) < worth * max(coordinated, aligned)
+        ):
             method = now[0]
     return Advice(
         method=method,
@@ -98,7 +104,10 @@ def _why(
     x = float(np.mean(partners[~np.eye(shape.streams, dtype=np.bool_)]))
     if coordinated is None:
         return f"aligned, segments of {length:.3g} s of stream {master}: the busiest host works {aligned:.3g}"
-    words = {"atr": f"aligned routing with segments of {length:.3g} s of stream {master}", "ctr": "coordinated routing"}
+    words = {
+        "atr": f"aligned routing with segments of {length:.3g} s of stream {master}",
+        "ctr": "coordinated routing",
+    }
     one, other = (aligned, coordinated) if method == "atr" else (coordinated, aligned)
     return (
         f"{words[method]}: the busiest host works {one:.3g} CPU seconds a second, the other way {other:.3g} "
@@ -128,7 +137,12 @@ def aligned_busiest(
     # The last round is not whole, unless the horizon happens to be a multiple.
     uneven = float(np.ceil(rounds - 1e-9) / rounds)
     grown = max(0.0, 1 - sent / total)
-    return total / m * (uneven + grown * _swing(shape, measured, segment_s, rounds)) * _chance(measured, horizon_s, m)
+    return (
+        total
+        / m
+        * (uneven + grown * _swing(shape, measured, segment_s, rounds))
+        * _chance(measured, horizon_s, m)
+    )
 
 
 def _swing(shape: JoinShape, measured: Measured, segment_s: float, rounds: float) -> float:

@@ -58,7 +58,10 @@ class _Held:
 
 
 def fused_groups(
-    router: Router, rows: Rows, batches: Iterable[tuple[Ints, int]], changes: Mapping[int, Callable[[Router], None]] | None = None
+    router: Router,
+    rows: Rows,
+    batches: Iterable[tuple[Ints, int]],
+    changes: Mapping[int, Callable[[Router], None]] | None = None,
 ) -> Counter[Group]:
     """What the hosts find together.
 

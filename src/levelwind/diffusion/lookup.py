@@ -25,7 +25,14 @@ def place_of(edges: Array, time: int) -> int:
 
 @compiled
 def aligned_copies(
-    streams: Array, times: Array, windows: Array, master: int, floors: Array, edges: Array, hosts: Array, m: int
+    streams: Array,
+    times: Array,
+    windows: Array,
+    master: int,
+    floors: Array,
+    edges: Array,
+    hosts: Array,
+    m: int,
 ) -> tuple[Array, Array]:
     """Rows and hosts of the copies that one reign asks for: each row once for every host.
 

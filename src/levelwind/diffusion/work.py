@@ -55,9 +55,7 @@ def work_of(
     partners = partners_at(router.shape, router.measured, streams, times)
     bins = np.minimum(times // MICROSECONDS, seconds - 1)
     m = router.shape.instances
-    out = Work(
-        cpu_s=np.zeros((seconds, m)), groups=np.zeros((seconds, m)), received=np.zeros((seconds, m))
-    )
+    out = Work(cpu_s=np.zeros((seconds, m)), groups=np.zeros((seconds, m)), received=np.zeros((seconds, m)))
     for era in router.eras:
         mine = routed.era == era.number
         if isinstance(era, Reign):
@@ -98,9 +96,7 @@ def _aligned(
         # The master's own row begins with the chain, all others with a look at the master.
         looks[own] = grow if k == master else 1.0 + first[own] * grow
         groups[own] = last if k == master else first[own] * last
-    np.add.at(
-        out.cpu_s, (bins[row], host), costs.receive_s + looks * costs.probe_s + groups * costs.send_s
-    )
+    np.add.at(out.cpu_s, (bins[row], host), costs.receive_s + looks * costs.probe_s + groups * costs.send_s)
     np.add.at(out.groups, (bins[row], host), groups)
     np.add.at(out.received, (bins[row], host), 1.0)
 

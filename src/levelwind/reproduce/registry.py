@@ -37,6 +37,7 @@ from levelwind.reproduce import (
 from levelwind.reproduce.execution import Mapper, mapper
 from levelwind.reproduce.outcome import Experiment, Item, Outcome, Result
 from levelwind.reproduce.record import write_record
+from levelwind.reproduce.spread_figures import FIGURES
 
 Progress = Callable[[int, int, str], None]
 EXPERIMENTS: dict[str, Experiment] = {
@@ -64,6 +65,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "figure_6_20": figure_6_20,
     "figure_6_21": figure_6_21,
     "figure_6_22": figure_6_22,
+    **FIGURES,
 }
 DIRECTORY = Path("reproduced")
 

@@ -4,4 +4,12 @@ from levelwind.rewrite.diffuse import diffused
 from levelwind.rewrite.linearise import Linearised, linearise
 from levelwind.rewrite.split import PhysicalNetwork, PhysicalOperator, PhysicalStream, split
 
-__all__ = ["Linearised", "PhysicalNetwork", "PhysicalOperator", "PhysicalStream", "diffused", "linearise", "split"]
+__all__ = [
+    "Linearised",
+    "PhysicalNetwork",
+    "PhysicalOperator",
+    "PhysicalStream",
+    "diffused",
+    "linearise",
+    "split",
+]

@@ -71,7 +71,9 @@ def _parts(operator: Operator) -> Iterator[Operator]:
         for hop in range(hops):
             for i in range(instances):
                 part = JoinPart(join=spec, of=name, parts=parts, finders=finders, instance=i, hop=hop)
-                ports = tuple(Port(source=source, route=coordinated_route(i, alias)) for alias in spec.aliases)
+                ports = tuple(
+                    Port(source=source, route=coordinated_route(i, alias)) for alias in spec.aliases
+                )
                 ports += (Port(source=source, route=PATHS),)
                 if hop:
                     before = (_hop(operator, j, hop - 1, aligned) for j in range(instances))
@@ -97,7 +99,9 @@ def _parts(operator: Operator) -> Iterator[Operator]:
 
 def _hop(operator: Operator, instance: int, hop: int, aligned: bool) -> str:
     """The name of a hop; the first one bears the instance's own name unless there is an aligned part."""
-    return f"{operator.name}[{instance}]" if hop == 0 and not aligned else f"{operator.name}[{instance}>{hop}]"
+    return (
+        f"{operator.name}[{instance}]" if hop == 0 and not aligned else f"{operator.name}[{instance}>{hop}]"
+    )
 
 
 def _part(operator: Operator, name: str, spec: JoinPart, ports: tuple[Port, ...]) -> Operator:

@@ -37,7 +37,10 @@ def random_case(seed, method=None):
     times, streams = times[order], streams[order]
     near = float(rng.choice([0.2, 0.5, 1.0, 2.0]))
     rows = Rows(
-        streams=streams.astype(np.int64), times=times.astype(np.int64), values=rng.random(len(times)), near=near
+        streams=streams.astype(np.int64),
+        times=times.astype(np.int64),
+        values=rng.random(len(times)),
+        near=near,
     )
     cuts = np.sort(rng.integers(0, len(times) + 1, int(rng.integers(0, 8))))
     pieces = np.split(np.arange(len(times)), cuts)

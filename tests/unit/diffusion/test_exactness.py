@@ -14,7 +14,9 @@ def check(seed, method):
     expected = naive_groups(rows, router.shape.windows_us)
     found = fused_groups(router, rows, batches, changes)
     missing, extra = expected - found, found - expected
-    assert not missing, f"seed {seed}: {len(missing)} of {expected.total()} groups are missing: {list(missing)[:3]}"
+    assert not missing, (
+        f"seed {seed}: {len(missing)} of {expected.total()} groups are missing: {list(missing)[:3]}"
+    )
     assert not extra, f"seed {seed}: {len(extra)} groups too many: {list(extra)[:3]}"
     return expected.total(), len(router.eras) + router.next_number
 

@@ -79,7 +79,9 @@ def test_coordinated_traffic(rates, windows_s, selectivity, instances):
     copies = (inner[routed.row].sum() - inner.sum()) / span
     partial = measured_partials(rng, shape, selectivity, streams, times, routed, paths, first) / span
 
-    slots = {(int(s), int(k)) for s, k, t in zip(routed.slot, streams[routed.row], times[routed.row]) if t >= first}
+    slots = {
+        (int(s), int(k)) for s, k, t in zip(routed.slot, streams[routed.row], times[routed.row]) if t >= first
+    }
     chosen = [paths[key] for key in sorted(slots)]
     stored = np.array(
         [

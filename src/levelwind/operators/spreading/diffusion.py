@@ -74,7 +74,9 @@ class Diffuser:
 
     def step(self, state: State, inputs: Sequence[Arrived]) -> Stepped:
         """Copies of the rows, by part and input."""
-        frames = [self._timed(arrived.rows, clock) for arrived, clock in zip(inputs, self.clocks, strict=True)]
+        frames = [
+            self._timed(arrived.rows, clock) for arrived, clock in zip(inputs, self.clocks, strict=True)
+        ]
         watermark = min(arrived.watermark for arrived in inputs)
         outputs: dict[str | None, pl.DataFrame] = {}
         total = sum(frame.height for frame in frames)

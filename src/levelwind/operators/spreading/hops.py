@@ -71,7 +71,9 @@ class Hop:
         outputs: list[tuple[Ints, pl.DataFrame]] = []
         rejected: list[Rejected] = []
         looking = [
-            (stream, frame) for stream, frame in self._looking(state, tables, inputs, watermark) if frame.height
+            (stream, frame)
+            for stream, frame in self._looking(state, tables, inputs, watermark)
+            if frame.height
         ]
         if looking:
             known = KnownPaths.of(paths_table.frames(), n)
@@ -110,7 +112,9 @@ class Hop:
             for k, alias in enumerate(self.joiner.aliases):
                 clock = pl.col(self.joiner.clocks[k]).to_physical()
                 found = [
-                    frame.filter((clock >= since) & (clock < watermark) & (pl.col(f"{alias}.{ROLE}") & LOOKS > 0))
+                    frame.filter(
+                        (clock >= since) & (clock < watermark) & (pl.col(f"{alias}.{ROLE}") & LOOKS > 0)
+                    )
                     for frame in tables[k].frames()
                 ]
                 if found:

@@ -24,9 +24,7 @@ _SCHEMA = {
 
 def path_rows(paths: Sequence[Path]) -> pl.DataFrame:
     """Paths as rows."""
-    rows = [
-        (p.era, p.slot, p.stream, p.first, p.until_us, p.order.tolist(), p.serve.tolist()) for p in paths
-    ]
+    rows = [(p.era, p.slot, p.stream, p.first, p.until_us, p.order.tolist(), p.serve.tolist()) for p in paths]
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
 
 
