@@ -1,4 +1,4 @@
-"""A spread multijoin puts out the rows of the plain one, whatever the method, plan, moves, hops and crashes."""
+"""A spread multijoin puts out the rows of the plain one, whatever method, plan, moves, hops and crashes."""
 
 from __future__ import annotations
 

@@ -3,15 +3,15 @@
 Time here is event time, and everything is laid out before the first row that it concerns arrives. Where a
 row goes thus depends on its stream and time alone, so rows may arrive in any order.
 
-A *reign* is a time in which one stream is master. Its time is cut into segments ``[a, b)``, each of which has a
-host. A group belongs to the segment of its master row: of stream k it can hold only rows in
-``[a − W_k, b + W_M)``, and those are sent to the segment's host. Since every master row has one host, a host may
-keep all its segments of a reign in one place, with one copy of each row: no group is found twice.
+A *reign* is a time in which one stream is master. Its time is cut into segments ``[a, b)``, each of which has
+a host. A group belongs to the segment of its master row: of stream k it can hold only rows in
+``[a − W_k, b + W_M)``, and those are sent to the segment's host. Since every master row has one host, a host
+may keep all its segments of a reign in one place, with one copy of each row: no group is found twice.
 
 At a switch from M to N at ``t_s``, groups whose row of M is earlier belong to the old reign. Of the others,
-those whose row of N is at ``t_s`` or later belong to the new reign, the rest to a *transition*: a short reign of
-N over ``[t_s − W_N, t_s)`` in which rows of M count from ``t_s`` on. ``floors`` carry that on: a stream's rows
-before the end of its last reign are no part of what comes after, for all their groups are done.
+those whose row of N is at ``t_s`` or later belong to the new reign, the rest to a *transition*: a short reign
+of N over ``[t_s − W_N, t_s)`` in which rows of M count from ``t_s`` on. ``floors`` carry that on: a stream's
+rows before the end of its last reign are no part of what comes after, for all their groups are done.
 
 Deviates from the paper, which marks tuples in the transition (and loses groups that way).
 

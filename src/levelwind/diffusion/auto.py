@@ -1,8 +1,9 @@
 """Which way to spread a join, by what each would make the busiest host do.
 
-What decides is x = σ · r · W, the partners of a row in a window. Aligned routing sends more copies, and every copy
-looks once; coordinated routing sends partial groups to several hosts, and they all look. The longer the time
-over which hosts' work is to be even, the longer segments may be, and the fewer copies aligned routing sends.
+What decides is x = σ · r · W, the partners of a row in a window. Aligned routing sends more copies, and every
+copy looks once; coordinated routing sends partial groups to several hosts, and they all look. The longer the
+time over which hosts' work is to be even, the longer segments may be, and the fewer copies aligned routing
+sends.
 """
 
 from __future__ import annotations

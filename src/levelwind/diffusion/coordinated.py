@@ -1,8 +1,9 @@
 """Coordinated tuple routing: each row is kept on a few hosts, and looks for partners along a path of hosts.
 
-Event time is cut into *slots*, the same for all streams. When a slot is laid, every stream gets the hosts that
-keep its rows of this slot, and a path: in which order its rows visit the other streams, and at each hop which
-host answers for which earlier slot. A row, and later each partial group, goes to all hosts of the next hop.
+Event time is cut into *slots*, the same for all streams. When a slot is laid, every stream gets the hosts
+that keep its rows of this slot, and a path: in which order its rows visit the other streams, and at each hop
+which host answers for which earlier slot. A row, and later each partial group, goes to all hosts of the next
+hop.
 
 A group is found by its latest member, the higher stream number winning ties; its row looks only at rows that
 are not later. It looks once the watermark has passed it, so that everything it must see is there. With these
@@ -11,8 +12,8 @@ two rules arrival may be out of order, no group is found twice, and no host wait
 An era of coordinated routing between others keeps all groups that its neighbours do not: ``floors`` and
 ``ceilings`` bound each stream's rows.
 
-Deviates from the paper where that loses or doubles groups: hosts answer for disjoint slots, all streams' slots
-open together, and each row is kept on ``spread`` hosts at least (else few hosts do all the work).
+Deviates from the paper where that loses or doubles groups: hosts answer for disjoint slots, all streams'
+slots open together, and each row is kept on ``spread`` hosts at least (else few hosts do all the work).
 
 References
 ----------

@@ -112,8 +112,8 @@ def plan_slot(
     located
         Earlier slots × streams × hosts: who keeps which rows.
     wanted
-        Streams × earlier slots × streams: whether rows of this slot of one stream look into an earlier slot of
-        another.
+        Streams × earlier slots × streams: whether rows of this slot of one stream look into an earlier slot
+        of another.
     orders
         Streams × candidates × hops: orders of the other streams to try.
     partners
@@ -129,8 +129,8 @@ def plan_slot(
     costs
         Of sending, receiving and looking once, in seconds.
     stored, probed, chosen_order, serve
-        What comes out. ``serve`` (streams × hops × slots + 1, the last for this slot itself) has the host that
-        answers for each slot, −1 where none needs to.
+        What comes out. ``serve`` (streams × hops × slots + 1, the last for this slot itself) has the host
+        that answers for each slot, −1 where none needs to.
 
     O(streams × candidates × hops × slots × hosts).
     """

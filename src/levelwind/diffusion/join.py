@@ -60,8 +60,8 @@ class JoinShape:
     Parameters
     ----------
     windows_us
-        Of each stream. A group counts iff each member is at most so much older than the latest, ends included.
-    instances
+        Of each stream. A group counts iff each member is at most so much older than the latest, ends
+    included. instances
         Hosts there are, numbered from 0.
     """
 

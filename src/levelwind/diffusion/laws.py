@@ -36,7 +36,7 @@ def aligned_extra(shape: JoinShape, measured: Measured, master: int, segment_s: 
 
 
 def aligned_extra_with_gaps(shape: JoinShape, measured: Measured, master: int, segment_s: float) -> float:
-    """The same for segments that begin with a row of the master, as in [1]: gaps of 1/r_M lie between them."""
+    """The same for segments that begin with a row of the master, as in [1]: gaps of 1/r_M between them."""
     gap = 1 / measured.rates[master]
     most = shape.instances - 1
     return sum(

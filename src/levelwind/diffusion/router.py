@@ -1,6 +1,6 @@
 """The router: rows in, copies for hosts out. Lays what is needed, and switches method, master and length.
 
-The past is never changed: a switch takes effect at a time so far ahead that nothing it concerns has been sent.
+The past is never changed: a switch takes effect so far ahead that nothing it concerns has been sent.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Routed:
     """Copies to send: row ``row[i]`` of the batch to host ``host[i]``, as part of era ``era[i]``.
 
     ``role`` is `KEEPS`, `LOOKS` or their sum: whether the host keeps the row, and whether the row looks for
-    partners there. ``slot`` is that of the row in an era of coordinated routing, −1 in one of aligned routing,
-    where a host keeps all and each row looks. ``paths`` are those of the slots laid for this batch.
+    partners there. ``slot`` is that of the row in an era of coordinated routing, −1 in one of aligned
+    routing, where a host keeps all and each row looks. ``paths`` are those of the slots laid for this batch.
     """
 
     row: Ints

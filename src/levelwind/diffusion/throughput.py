@@ -1,7 +1,7 @@
 """How many groups a spread join finds per second on hosts that may be too slow for it.
 
-A host works off what it is sent, and holds a bounded number of seconds of work; what is beyond that is shed, and
-the groups it would have found with it.
+A host works off what it is sent, and holds a bounded number of seconds of work; what is beyond that is shed,
+and the groups it would have found with it.
 """
 
 from __future__ import annotations

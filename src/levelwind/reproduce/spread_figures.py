@@ -1,4 +1,4 @@
-"""Figures 4 and 7 to 16 of seed 004: what each varies, what the paper says of it, and whether it is so here."""
+"""Figures 4 and 7 to 16 of seed 004: what each varies, what the paper says, and whether it is so here."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class SpreadFigure:
-    """One figure: a quantity over a key of the cells, a curve for each algorithm, a panel for each setting."""
+    """One figure: a quantity over a key of the cells, a curve per algorithm, a panel per setting."""
 
     TITLE: str
     paper: str

@@ -1,11 +1,12 @@
 """The worlds of seed 004, section 5: one join on a cluster of unequal hosts, and what is measured in them.
 
 Hosts have speeds from 1000 to 5000 MIPS, 3000 counting as 1. Receiving or sending takes 1 ms, a look for
-partners 10 ms. What a host cannot do within ten seconds is shed, which the paper leaves to its join algorithm.
+partners 10 ms. What a host cannot do within ten seconds is shed; the paper leaves that to its join algorithm.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from time import process_time
 from typing import Any
 
@@ -115,7 +116,7 @@ def _route_us(algorithm: str, shape: JoinShape, measured: Measured, streams: Any
     cuts = np.searchsorted(times, np.arange(0, last + 2 * MICROSECONDS, MICROSECONDS))
     router.route(streams[: cuts[1]], times[: cuts[1]])  # what is compiled is compiled
     started = process_time()
-    for low, high in zip(cuts[1:-1], cuts[2:], strict=True):
+    for low, high in pairwise(cuts[1:]):
         if high > low:
             router.route(streams[low:high], times[low:high])
             router.settle(int(times[high - 1]))

@@ -1,5 +1,4 @@
-"""Multi-way joins that are to be spread become several operators: one that sends, parts that join, one that
-puts together.
+"""A join that is to be spread becomes several operators: one that sends, parts that join, one that fuses.
 
 Of a join ``trio``, ``trio[in]`` sends rows to the parts ``trio[0]``, ``trio[1]``, …, and ``trio`` itself puts
 together what they find, so that whoever reads the join need not know. Where rows visit several hosts in turn,

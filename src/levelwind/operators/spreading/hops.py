@@ -1,8 +1,8 @@
 """Hops: parts of a spread join that keep rows, grow partial groups by one input, and pass them on.
 
-A row looks for partners once the watermark has passed it, so that every row which is not later is here. What it
-may see is bounded by its path: at each hop, one host answers for each slot of the input that is visited. Rows that
-are later than the one that looks are left out; groups with those are theirs to find.
+A row looks for partners once the watermark has passed it, so that every row which is not later is here. What
+it may see is bounded by its path: at each hop, one host answers for each slot of the input that is visited.
+Rows that are later than the one that looks are left out; groups with those are theirs to find.
 """
 
 from __future__ import annotations
