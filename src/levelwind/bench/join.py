@@ -3,8 +3,8 @@
 Three streams of numbers; a group is three rows within 5 s of each other, neighbours at most a band apart. A
 batch is a file of each stream that spans a second. Spark refuses such a join without an equality. The best a
 user can do in plain Structured Streaming is to cut numbers into buckets as wide as the band, send rows of two
-streams to three buckets each, join by bucket, and filter. Both sides read the same files on two cores, and must
-find as many groups.
+streams to three buckets each, join by bucket, and filter. Both sides read the same files on two cores, and
+must find as many groups.
 """
 
 from __future__ import annotations
