@@ -138,12 +138,11 @@ def aligned_busiest(
     # The last round is not whole, unless the horizon happens to be a multiple.
     uneven = float(np.ceil(rounds - 1e-9) / rounds)
     grown = max(0.0, 1 - sent / total)
-    return (
-        total
-        / m
-        * (uneven + grown * _swing(shape, measured, segment_s, rounds))
-        * _chance(measured, horizon_s, m)
+    # Copies come from all streams; what grows out of them goes with the rows of the master alone.
+    by_chance = (1 - grown) * _chance(sum(measured.rates), horizon_s, m) + grown * _chance(
+        measured.rates[master], horizon_s, m
     )
+    return total / m * (uneven + grown * _swing(shape, measured, segment_s, rounds)) * by_chance
 
 
 def _swing(shape: JoinShape, measured: Measured, segment_s: float, rounds: float) -> float:
@@ -178,7 +177,7 @@ def coordinated_busiest(shape: JoinShape, measured: Measured, horizon_s: float) 
         + groups * costs.send_s
     )
     uneven = float(hosts.planned_s.max() / hosts.planned_s.mean())
-    return total / shape.instances * uneven * _chance(measured, horizon_s, shape.instances)
+    return total / shape.instances * uneven * _chance(sum(measured.rates), horizon_s, shape.instances)
 
 
 def _groups(measured: Measured, partners: Floats) -> float:
@@ -189,9 +188,9 @@ def _groups(measured: Measured, partners: Floats) -> float:
     )
 
 
-def _chance(measured: Measured, horizon_s: float, m: int) -> float:
-    """How much more than the mean the busiest of m hosts gets by chance alone."""
-    rows = max(1.0, sum(measured.rates) * horizon_s / m)
+def _chance(rate: float, horizon_s: float, m: int) -> float:
+    """How much more than the mean the busiest of m hosts gets by chance alone, of so many rows a second."""
+    rows = max(1.0, rate * horizon_s / m)
     return 1.0 + _largest(m) / sqrt(rows)
 
 

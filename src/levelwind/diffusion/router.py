@@ -19,6 +19,8 @@ from levelwind.diffusion.join import FIRST, MICROSECONDS, Ints, JoinShape, Measu
 
 Method = Literal["atr", "ctr"]
 KEEPS, LOOKS = 1, 2
+# A rate that lies within this part of the old one, or the old one within this part of it, has not changed.
+CALM = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +61,7 @@ class Router:
     counted: list[float] = field(default_factory=list)
     counted_s: float = 0.0
     thought_us: int = FIRST
+    advised: list[float] = field(default_factory=list)
     rng: np.random.Generator | None = None
 
     def route(self, streams: Ints, times: Ints) -> Routed:
@@ -93,7 +96,8 @@ class Router:
     def meter(self, streams: Ints, times: Ints) -> bool:
         """Count the rows of a batch that is about to be routed; whether it is time to think choices over.
 
-        That is once in a longest window. Rates are means over about ten of them, in event time.
+        That is once in a longest window at most, and only if a rate has changed. Rates are means over about
+        ten longest windows, in event time.
         """
         if not len(times):
             return False
@@ -111,6 +115,11 @@ class Router:
         self.thought_us = latest
         rates = [max(count / self.counted_s, 1e-6) for count in self.counted]
         self.measured = replace(self.measured, rates=tuple(rates))
+        if self.advised and all(
+            CALM * old < new < old / CALM for old, new in zip(self.advised, rates, strict=True)
+        ):
+            return False
+        self.advised = rates
         return True
 
     def settle(self, watermark_us: int) -> None:

@@ -28,6 +28,7 @@ _PLAIN = (
     "counted",
     "counted_s",
     "thought_us",
+    "advised",
 )
 
 

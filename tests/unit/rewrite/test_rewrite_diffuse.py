@@ -52,5 +52,5 @@ def test_parts_share_the_load_of_the_join():
         spread = lw.plan(network(method=method, instances=2), 1).measures.max_load
         # What sends and what fuses costs a little of its own: a microsecond per row.
         assert whole <= spread <= whole + 1e-3
-    two = lw.plan(network(method="atr", instances=2), 2)
+    two = lw.plan(network(method="atr", instances=2), 2, "llf")
     assert two.placement["near[0]"] != two.placement["near[1]"]

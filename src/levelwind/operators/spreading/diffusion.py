@@ -138,7 +138,17 @@ class Diffuser:
 
     def _kept(self, state: State, router: Router) -> State:
         frame = pl.DataFrame({CLOCK: [0], SAVED: [save(router)]})
-        return state.with_table(ROUTER, Table(CLOCK, (Segment.of(frame, CLOCK),)))
+        state = state.with_table(ROUTER, Table(CLOCK, (Segment.of(frame, CLOCK),)))
+        # For whoever looks at a commit: what is used now, and how many eras there have been.
+        told = {
+            "coordinated": int(router.method == "ctr"),
+            "master": router.master,
+            "segment_us": router.segment_us,
+            "eras": router.next_number,
+        }
+        for name, value in told.items():
+            state = state.with_mark(name, value)
+        return state
 
     def _adapt(self, router: Router, streams: Ints, times: Ints) -> None:
         """Measure rates, and once in a longest window think over master, method and segment length."""
