@@ -40,7 +40,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class SpreadFigure:
     """One figure: a quantity over a key of the cells, a curve per algorithm, a panel per setting."""
 

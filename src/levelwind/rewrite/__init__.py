@@ -1,6 +1,6 @@
 """Network to network: plain functions."""
 
-from levelwind.rewrite.diffuse import diffused
+from levelwind.rewrite.diffuse import diffused, diffusion_name
 from levelwind.rewrite.linearise import Linearised, linearise
 from levelwind.rewrite.split import PhysicalNetwork, PhysicalOperator, PhysicalStream, split
 
@@ -10,6 +10,7 @@ __all__ = [
     "PhysicalOperator",
     "PhysicalStream",
     "diffused",
+    "diffusion_name",
     "linearise",
     "split",
 ]

@@ -22,6 +22,11 @@ from levelwind.model.operator import (
 )
 
 
+def diffusion_name(name: str) -> str:
+    """The operator that sends the rows of a spread join."""
+    return f"{name}[in]"
+
+
 def diffused(network: Network) -> Network:
     """The network with every join to be spread replaced by its operators; the same if there is none.
 
@@ -49,7 +54,7 @@ def _parts(operator: Operator) -> Iterator[Operator]:
     hops = len(spec.aliases) - 1
     # What may go either way has parts for both.
     aligned, coordinated = method in ("atr", "auto"), method in ("ctr", "auto")
-    source = f"{name}[in]"
+    source = diffusion_name(name)
     yield Operator(
         name=source,
         spec=Diffusion(join=spec, aligned=aligned, coordinated=coordinated),

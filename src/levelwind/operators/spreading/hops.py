@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from levelwind.diffusion.join import Array, Ints
+from levelwind.diffusion.join import Ints
 from levelwind.diffusion.router import KEEPS, LOOKS
 from levelwind.model import JoinPart, Operator
 from levelwind.operators.multijoin import make_multijoin
@@ -65,7 +65,7 @@ class Hop:
         paths_table = state.table(PATHS_TABLE, UNTIL).append(inputs[n].rows)
         tables = [state.table(name, clock) for name, clock in zip(joiner.aliases, joiner.clocks, strict=True)]
         tables = [
-            table.append(joiner._wanted(k, inputs[k].rows)) if inputs[k].rows.height else table
+            table.append(joiner._wanted(k, self._mine(inputs[k].rows))) if inputs[k].rows.height else table
             for k, table in enumerate(tables)
         ]
         outputs: list[tuple[Ints, pl.DataFrame]] = []
@@ -93,6 +93,10 @@ class Hop:
         if watermark > state.marks.get(LOOKED, BEGINNING):
             marks = marks.with_mark(LOOKED, min(watermark, self._latest(tables, watermark)))
         return Stepped(self._sent(outputs), marks, tuple(rejected))
+
+    def _mine(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Without rows that only look for partners, if they do not begin here."""
+        return rows.filter(pl.col(ROLE) & KEEPS > 0) if self.hop else rows
 
     def _latest(self, tables: Sequence[Table], watermark: int) -> int:
         """Up to where rows have looked: at the end, beyond the last of them."""
@@ -245,6 +249,3 @@ class Hop:
             for host in hosts.tolist():
                 to.setdefault(host, []).append(frame)
         return {str(host): pl.concat(frames) for host, frames in sorted(to.items())}
-
-
-__all__ = ["Array", "Hop", "make_hop"]
