@@ -154,7 +154,7 @@ def run(settings: Settings, *, rows: int = ROWS, batches: int | None = None) -> 
     """Each number of instances and the plain query in turn."""
     batches = batches or (FULL_BATCHES if settings.full else BATCHES)
     rounds = settings.rounds(ROUNDS)
-    found: dict[str, list[dict[str, Any]]] = {str(i): [] for i in INSTANCES} | {"plain": []}
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in (*map(str, INSTANCES), "plain")}
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         settings.step("files")
         for number, name in enumerate(STREAMS):

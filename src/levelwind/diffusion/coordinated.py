@@ -31,7 +31,7 @@ import numpy as np
 
 from levelwind.diffusion.covers import plan_slot
 from levelwind.diffusion.hosts import Hosts
-from levelwind.diffusion.join import FIRST, LAST, MICROSECONDS, Flags, Ints, JoinShape, Measured
+from levelwind.diffusion.join import FIRST, LAST, MICROSECONDS, Flags, Floats, Ints, JoinShape, Measured
 from levelwind.diffusion.lookup import coordinated_copies
 
 MOST_AT_ONCE = 1000
@@ -147,10 +147,10 @@ class CoordinatedEra:
         length_s = min(end - start, MICROSECONDS if start == FIRST else end - start) / MICROSECONDS
         rows = np.array(measured.rates) * length_s
         costs = shape.costs
-        load = hosts.planned_s / hosts.speed + (hosts.usage @ hosts.weights) * hosts.memory_s
+        load: Floats = hosts.planned_s / hosts.speed + (hosts.usage @ hosts.weights) * hosts.memory_s
         before = load.copy()
         if rng is not None:
-            load = rng.permutation(m) * (1e3 * max(1.0, float(load.max(initial=0.0))))
+            load = rng.permutation(m).astype(np.float64) * (1e3 * max(1.0, float(load.max(initial=0.0))))
             before = load.copy()
         unit = max(1e-9, float(rows.sum()) * (costs.receive_s + costs.probe_s) / m)
         stored = np.zeros((n, m), dtype=np.bool_)

@@ -80,7 +80,7 @@ def offered_work(
         rate: Floats = sum(offered, still)
         own = counted.get(name, Counted())
         if spread is not None:
-            # A spread join's name stands for all of it: what its parts and what sends to them spend is its own.
+            # A spread join's name stands for all of it, its parts and what sends to them included.
             parts = [counted[part].cpu_s for part in _parts(network, name) if part in counted]
             own = replace(own, cpu_s=own.cpu_s + sum(parts))
         # A join has pairs only while all its inputs flow.

@@ -63,7 +63,8 @@ def measure(item: Item) -> Result:
     """Groups per second, traffic, spread of work; and how long a row takes to route, in microseconds."""
     rng = np.random.default_rng(item["seed"])
     n, seconds = item["streams"], round(item["duration_s"])
-    rates = rng.uniform(*item["rates"], n)
+    low, high = (float(rate) for rate in item["rates"])
+    rates = rng.uniform(low, high, (n,))
     window_us = round(item["window_s"] * MICROSECONDS)
     selectivity = item["selectivity"]
     if item["vectors"]:
@@ -72,7 +73,7 @@ def measure(item: Item) -> Result:
         selectivity = item["partners"] / (float(rates.mean()) * item["window_s"])
     shape = JoinShape(windows_us=(window_us,) * n, instances=item["hosts"])
     measured = Measured.of(rates.tolist(), selectivity)
-    speed = np.ones(item["hosts"]) if item["equal"] else rng.uniform(1000, 5000, item["hosts"]) / MIPS
+    speed = np.ones(item["hosts"]) if item["equal"] else rng.uniform(1000, 5000, (item["hosts"],)) / MIPS
     streams, times = bursty_rows(rng, rates.tolist(), seconds, burstiness=item["burstiness"])
     found = run(
         item["algorithm"], shape, measured, speed, streams, times, seconds, segment_s=item["segment_s"]

@@ -11,7 +11,7 @@ import polars as pl
 from levelwind.diffusion.coordinated import Path
 from levelwind.diffusion.join import Flags, Ints
 
-_SCHEMA = {
+_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "era": pl.Int64,
     "slot": pl.Int64,
     "stream": pl.Int64,
