@@ -65,19 +65,35 @@ class Reign:
         edges, chosen = [], []
         end = self.end_us
         step = max(segment_us, -(-(to_us - end) // MOST_AT_ONCE))
+        until = self._until(shape)
         while end < to_us:
             hosts.fade(end)
             edges.append(end + step)
-            chosen.append(hosts.take(segment_work_s(shape, measured, self.master, step)))
+            chosen.append(self._take(shape, hosts, measured, until, end, end + step))
             end += step
         self._extend(edges, chosen)
 
     def lay_one(self, shape: JoinShape, hosts: Hosts, measured: Measured, to_us: int) -> None:
         """Lay one segment, from the end of what was laid; one without a beginning is the first of all."""
-        start = self.end_us
-        length = min(to_us - start, MICROSECONDS) if start == FIRST else to_us - start
-        host = hosts.take(segment_work_s(shape, measured, self.master, length))
+        start = to_us - MICROSECONDS if self.end_us == FIRST else self.end_us
+        host = self._take(shape, hosts, measured, self._until(shape), start, to_us)
         self._extend([to_us], [host])
+
+    def _until(self, shape: JoinShape) -> Ints:
+        """Where each host's last segment ends."""
+        until = np.full(shape.instances, FIRST, dtype=np.int64)
+        np.maximum.at(until, self.hosts, self.edges[1:])
+        return until
+
+    def _take(
+        self, shape: JoinShape, hosts: Hosts, measured: Measured, until: Ints, begin: int, end: int
+    ) -> int:
+        """The host of a segment; what it will have to do is planned, less what it gets anyway."""
+        master = self.master
+        host = hosts.least(segment_work_s(shape, measured, master, begin, end, FIRST))
+        hosts.planned_s[host] += segment_work_s(shape, measured, master, begin, end, int(until[host]))
+        until[host] = end
+        return host
 
     def _extend(self, edges: Sequence[int], hosts: Sequence[int]) -> None:
         self.edges = np.concatenate([self.edges, np.array(edges, dtype=np.int64)])
@@ -103,13 +119,20 @@ def new_reign(number: int, master: int, floors: Sequence[int], begin_us: int) ->
     )
 
 
-def segment_work_s(shape: JoinShape, measured: Measured, master: int, length_us: int) -> float:
-    """About how much work a segment is: every row that is sent is received and looks for partners."""
+def segment_work_s(
+    shape: JoinShape, measured: Measured, master: int, begin: int, end: int, before: int
+) -> float:
+    """About how much work a segment is: every row that is sent is received and looks for partners.
+
+    ``before`` is where the host's last segment ends: it has got rows up to there and the master's window.
+    """
     windows = shape.windows_us
-    rows = sum(
-        rate * (length_us + (0 if k == master else windows[k] + windows[master])) / MICROSECONDS
-        for k, rate in enumerate(measured.rates)
-    )
+    rows = 0.0
+    for k, rate in enumerate(measured.rates):
+        span = end - begin
+        if k != master:
+            span = end + windows[master] - max(begin - windows[k], before + windows[master])
+        rows += rate * span / MICROSECONDS
     return rows * (shape.costs.receive_s + shape.costs.probe_s)
 
 

@@ -138,6 +138,7 @@ def plan_slot(
     hops = n - 1
     weight = np.empty(m)
     everyone = np.ones(m, dtype=np.bool_)
+    entered = np.empty((n, hops))
     best_serve = np.empty((hops, past), dtype=np.int64)
     best_chosen = np.empty((hops, m), dtype=np.bool_)
     for turn in range(n):
@@ -193,6 +194,7 @@ def plan_slot(
         _, entering = path_overhead(
             best_serve, best_chosen, hops, orders[stream, chosen_order[stream]], partners, stream
         )
+        entered[stream] = entering
         for hop in range(hops):
             for host in range(m):
                 if best_chosen[hop, host]:
@@ -218,5 +220,7 @@ def plan_slot(
                 if better:
                     pick, reused = host, inside
             serve[stream, hop, past] = pick
+            if pick >= 0 and not reused:
+                load[pick] += rows[stream] * entered[stream, hop] * (costs[1] + costs[2]) / speed[pick]
             if hop == 0 and pick >= 0:
                 probed[stream, pick] = True

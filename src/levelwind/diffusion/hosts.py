@@ -72,10 +72,8 @@ class Hosts:
         if self.faded_at_us is None or now_us > self.faded_at_us:
             self.faded_at_us = now_us
 
-    def take(self, work_s: float) -> int:
-        """The least loaded active host, the first of equals; ``work_s`` is planned for it. O(hosts)."""
-        # What it would be loaded with the work done: a slow host must not take what a fast one does sooner.
+    def least(self, work_s: float) -> int:
+        """The active host that is least loaded with that much more work, the first of equals. O(hosts)."""
+        # With the work done: a slow host must not take what a fast one does sooner.
         after = self.loads() + work_s / (self.speed * self.memory_s)
-        host = int(np.argmin(np.where(self.active, after, np.inf)))
-        self.planned_s[host] += work_s
-        return host
+        return int(np.argmin(np.where(self.active, after, np.inf)))
