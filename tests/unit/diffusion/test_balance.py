@@ -20,14 +20,27 @@ from levelwind.diffusion.tuning import SegmentTuner
 from levelwind.diffusion.work import work_of
 
 S = MICROSECONDS
-RATE = 40
+# Rows per second of each stream; more of them where chance must not decide.
+RATE, MANY = 10, 40
 
 
 def per_host(
-    method, n, m, window_s, x, *, seconds, segment_s=5.0, speeds=None, burstiness=0.0, skip=0, seed=0
+    method,
+    n,
+    m,
+    window_s,
+    x,
+    *,
+    seconds,
+    segment_s=5.0,
+    speeds=None,
+    burstiness=0.0,
+    skip=0,
+    seed=0,
+    rate=RATE,
 ):
     shape = JoinShape(windows_us=(window_s * S,) * n, instances=m)
-    measured = Measured.of([RATE] * n, x / (RATE * window_s))
+    measured = Measured.of([rate] * n, x / (rate * window_s))
     router = new_router(
         shape,
         measured=measured,
@@ -37,7 +50,7 @@ def per_host(
         hosts=None if speeds is None else Hosts.of_speeds(np.array(speeds)),
     )
     rng = np.random.default_rng(seed)
-    streams, times = bursty_rows(rng, [RATE] * n, seconds, burstiness=burstiness)
+    streams, times = bursty_rows(rng, [rate] * n, seconds, burstiness=burstiness)
     routed = router.route(streams, times)
     work = work_of(router, streams, times, routed, routed.paths, seconds)
     return work.cpu_s[skip:].sum(axis=0)
@@ -60,7 +73,9 @@ def test_unequal_hosts_are_loaded_in_proportion(method, hosts):
     speeds = np.linspace(1000, 5000, hosts) / 3000
     # Segments so long that not every host has every row, and so short that there are many.
     length = {6: 6.0, 30: 2.0}[hosts]
-    work = per_host(method, 3, hosts, 10, 0.3, seconds=1000, segment_s=length, speeds=speeds, skip=100)
+    work = per_host(
+        method, 3, hosts, 10, 0.3, seconds=1000, segment_s=length, speeds=speeds, skip=100, rate=MANY
+    )
     load = work / speeds
     print(f"\n{method}, {hosts} hosts: load over its mean from {load.min() / load.mean():.3f}", end=" ")
     print(f"to {load.max() / load.mean():.3f}")
@@ -91,11 +106,13 @@ def worst_over(cases):
     worst = 0.0
     for n, m, window_s, x in cases:
         shape = JoinShape(windows_us=(window_s * S,) * n, instances=m)
-        measured = Measured.of([RATE] * n, x / (RATE * window_s))
+        measured = Measured.of([MANY] * n, x / (MANY * window_s))
         advice = advise(shape, measured, horizon_s=HORIZON_S)
 
         def busiest(method, length, case=(n, m, window_s, x)):
-            return per_host(method, *case, seconds=HORIZON_S, segment_s=length, seed=sum(case[:3])).max()
+            return per_host(
+                method, *case, seconds=HORIZON_S, segment_s=length, seed=sum(case[:3]), rate=MANY
+            ).max()
 
         lengths = {1, 5, 20, *(HORIZON_S / (m * rounds) for rounds in (1, 2, 4, 8))}
         aligned = min(busiest("atr", length) for length in lengths)
@@ -118,7 +135,7 @@ GRID = [
 
 
 def test_auto_chooses_about_the_best():
-    assert worst_over(GRID[::9]) <= 1.1
+    assert worst_over(GRID[7::31]) <= 1.1
 
 
 @pytest.mark.slow
