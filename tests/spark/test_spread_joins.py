@@ -90,7 +90,7 @@ def carry_out(server, inputs, expected, folder, streams, diffuse, hops, seed):
             "operator": chance.choice(names),
             "to": f"n{chance.randrange(NODES) + 1}",
         }
-        for _ in range(4)
+        for _ in range(10)
     ]
     document = network(inputs, folder / "out", streams, diffuse, hops)
     said = server.run(document, nodes=NODES, planner="random", moves=moves, run_dir=folder / "run")
