@@ -57,12 +57,20 @@ class _Held:
     looking: list[tuple[int, int, int]] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """The groups that the hosts found, and how many eras there were."""
+
+    groups: Counter[Group]
+    eras: int
+
+
 def fused_groups(
     router: Router,
     rows: Rows,
     batches: Iterable[tuple[Ints, int]],
     changes: Mapping[int, Callable[[Router], None]] | None = None,
-) -> Counter[Group]:
+) -> Fused:
     """What the hosts find together.
 
     Parameters
@@ -109,7 +117,7 @@ def fused_groups(
             for row, stream, slot in place.looking:
                 path = paths[era, slot, stream]
                 found.update(_along(rows, windows, held, path, host, row))
-    return found
+    return Fused(found, router.next_number)
 
 
 def _joined(rows: Rows, windows: Sequence[int], place: _Held) -> list[Group]:

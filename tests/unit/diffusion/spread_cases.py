@@ -14,12 +14,13 @@ def random_case(seed, method=None):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 7))
     m = int(rng.integers(1, 9))
-    most = {2: 40, 3: 25, 4: 14, 5: 9, 6: 7}[n]
-    windows = tuple(int(w) for w in rng.integers(0, 40, n))
-    span = int(rng.integers(20, 160))
+    most = {2: 100, 3: 40, 4: 18, 5: 11, 6: 8}[n]
+    # Windows are short beside the whole: a switch lies a window ahead, and must not come too late to matter.
+    span = int(rng.integers(40, 160))
+    windows = tuple(int(w) for w in rng.integers(0, max(2, span // int(rng.integers(4, 10))), n))
     times, streams = [], []
     for k in range(n):
-        count = int(rng.integers(0 if rng.random() < 0.1 else 1, most + 1))
+        count = 0 if rng.random() < 0.03 else int(rng.integers(most // 2, most + 1))
         own = rng.integers(0, span, count)
         kind = rng.random()
         if kind < 0.2:  # idle for half of the time
@@ -35,14 +36,14 @@ def random_case(seed, method=None):
     lateness = int(rng.choice([0, 0, 3, 20]))
     order = np.argsort(times + rng.uniform(-0.5, lateness + 0.4, len(times)), kind="stable")
     times, streams = times[order], streams[order]
-    near = float(rng.choice([0.2, 0.5, 1.0, 2.0]))
+    near = float(rng.choice([0.2, 0.5, 2.0, 2.0]))
     rows = Rows(
         streams=streams.astype(np.int64),
         times=times.astype(np.int64),
         values=rng.random(len(times)),
         near=near,
     )
-    cuts = np.sort(rng.integers(0, len(times) + 1, int(rng.integers(0, 8))))
+    cuts = np.sort(rng.integers(0, len(times) + 1, int(rng.integers(4, 25))))
     pieces = np.split(np.arange(len(times)), cuts)
     batches, latest = [], [-(2**61)] * n
     for at in pieces:
@@ -62,23 +63,23 @@ def random_case(seed, method=None):
     changes = {
         i: _change(np.random.default_rng([seed, i]), n, m, method)
         for i in range(len(batches))
-        if rng.random() < 0.6
+        if rng.random() < 0.7
     }
     return router, rows, batches, changes
 
 
 def _change(rng, n, m, method):
     def change(router):
-        which = int(rng.integers(5))
-        if which == 0:
+        which = int(rng.integers(8))
+        if which < 3:
             router.master = int(rng.integers(n))
-        elif which == 1 and method is None:
+        elif which < 5 and method is None:
             router.method = str(rng.choice(["atr", "ctr"]))
             router.master = int(rng.integers(n))
-        elif which == 2:
+        elif which == 5:
             router.segment_us = int(rng.integers(1, 25))
             router.slot_us = int(rng.integers(1, 12))
-        elif which == 3:
+        elif which == 6:
             router.hosts.active = rng.random(m) < 0.5
             router.hosts.active[int(rng.integers(m))] = True
         else:
