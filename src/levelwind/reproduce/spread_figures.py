@@ -190,7 +190,7 @@ def _atr_gains(found: Mapping[str, Curves]) -> list[Check]:
     return [_gains(table, setting, "atr", "ctr") for setting, table in found.items()]
 
 
-_NEWS = {"vectors": True, "hosts": 6, "equal": True, "rates": (3.0, 6.0)}
+_NEWS = {"vectors": True, "hosts": 6, "equal": True, "rates": (10.0, 16.0)}
 _CURVES = "Curves only"
 FIGURES: Mapping[str, SpreadFigure] = {
     "spread_figure_4": SpreadFigure(
