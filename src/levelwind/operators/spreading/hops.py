@@ -79,20 +79,20 @@ class Hop:
             known = KnownPaths.of(paths_table.frames(), n)
             for stream, frame in looking:
                 self._grow(known, stream, frame, tables, outputs, rejected)
-        marks = state
+        after = state
         for k, name in enumerate(joiner.aliases):
             table = tables[k]
             if BEGINNING < watermark < END:
                 table = table.evict(max(watermark - joiner.windows_us[k], BEGINNING)).compact()
-            if table is not state.tables.get(name) and table.segments:
-                marks = marks.with_table(name, table)
+            if table.segments or name in state.tables:
+                after = after.with_table(name, table)
         if BEGINNING < watermark < END:
             paths_table = paths_table.evict(watermark).compact()
-        if paths_table.segments:
-            marks = marks.with_table(PATHS_TABLE, paths_table)
+        if paths_table.segments or PATHS_TABLE in state.tables:
+            after = after.with_table(PATHS_TABLE, paths_table)
         if watermark > state.marks.get(LOOKED, BEGINNING):
-            marks = marks.with_mark(LOOKED, min(watermark, self._latest(tables, watermark)))
-        return Stepped(self._sent(outputs), marks, tuple(rejected))
+            after = after.with_mark(LOOKED, min(watermark, self._latest(tables, watermark)))
+        return Stepped(self._sent(outputs), after, tuple(rejected))
 
     def _mine(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Without rows that only look for partners, if they do not begin here."""
