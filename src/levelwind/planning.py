@@ -16,7 +16,7 @@ from levelwind.errors import InputError, Problem, did_you_mean, input_error
 from levelwind.loads.planes import least_distance, planes
 from levelwind.loads.problem import Problem as PlanningProblem
 from levelwind.loads.problem import make_problem
-from levelwind.model import Cluster, Measures, Multijoin, Network, Plan, PlanStatus
+from levelwind.model import Cluster, Measures, Network, Plan, PlanStatus
 from levelwind.model.frozen import frozen_mapping
 from levelwind.placement import check_needs, make_planner, make_units, node_loads
 from levelwind.placement import measure as measure_assignment
@@ -230,7 +230,7 @@ def _plan(
     decision = chosen.plan(problem, rng=np.random.default_rng(seed))
     if decision.assignment is None:
         return Plan(planner=planner, status=decision.status, notes=decision.notes)
-    status, notes = decision.status, [*_later_work(problem.network), *decision.notes]
+    status, notes = decision.status, list(decision.notes)
     distance = least_distance(planes(problem, decision.assignment), problem.normalised_lower)
     if status is PlanStatus.PLACED and distance < -ROUNDING:
         status = PlanStatus.INFEASIBLE
@@ -248,16 +248,6 @@ def _plan(
         notes=tuple(notes),
         reasons=frozen_mapping(dict(zip(problem.physical.names, decision.reasons, strict=True))),
     )
-
-
-def _later_work(network: Network) -> tuple[str, ...]:
-    """What the network holds that planning does not count yet."""
-    notes = []
-    joins = {name: o.spec for name, o in network.operators.items() if isinstance(o.spec, Multijoin)}
-    diffused = [name for name, spec in joins.items() if spec.diffuse is not None]
-    if diffused:
-        notes.append("joins to be diffused are planned as one operator for now: " + ", ".join(diffused))
-    return tuple(notes)
 
 
 def _cluster(cluster: Cluster | int) -> Cluster:

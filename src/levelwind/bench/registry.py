@@ -26,6 +26,7 @@ BENCHMARKS = {
     "wide": "a batch of 1,000 small operators, against one filter per stream",
     "deep": "one more hop between nodes, against a batch without hops",
     "throughput": "rows per second through a split aggregate, against the same plain query",
+    "join": "a three-way band join on several instances, against buckets by hand in a plain query",
     "state": "bytes that a checkpoint writes, against the bytes of what has changed",
     "steady": "memory and checkpoint of a run that goes on at one rate, last third against second",
     "moves": "a batch with moves, against those around it; time and bytes per operator and window",

@@ -7,14 +7,15 @@ rows that entered, followed through measured selectivities, times measured costs
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from levelwind.loads.arrays import Floats
 from levelwind.loads.rates import pairs_per_s
-from levelwind.model import Network, Operator, Port
+from levelwind.model import Fusion, JoinPart, Network, Operator, Port
 from levelwind.model.frozen import frozen_mapping
+from levelwind.rewrite import diffusion_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,14 +74,20 @@ def offered_work(
     found = {}
     for name in network.order:
         operator = network.operators[name]
-        offered = [flowing[port] for port in operator.inputs]
+        spread = operator.spec if isinstance(operator.spec, Fusion) else None
+        ports = operator.inputs if spread is None else spread.ports
+        offered = [flowing[port] for port in ports]
         rate: Floats = sum(offered, still)
         own = counted.get(name, Counted())
+        if spread is not None:
+            # A spread join's name stands for all of it, its parts and what sends to them included.
+            parts = [counted[part].cpu_s for part in _parts(network, name) if part in counted]
+            own = replace(own, cpu_s=own.cpu_s + sum(parts))
         # A join has pairs only while all its inputs flow.
-        lasts = [lasting[port.source] for port in operator.inputs]
+        lasts = [lasting[port.source] for port in ports]
         lasting[name] = np.min(lasts, axis=0) if lasts else still
         work, work_per_s = float(own.rows_in), rate
-        if operator.is_join:
+        if operator.is_join or spread is not None:
             work_per_s = pairs_per_s(operator, offered)
             work = float(work_per_s @ lasting[name])
         if not work:
@@ -102,6 +109,16 @@ def offered_work(
             route_selectivity=frozen_mapping(named) if named else None,
         )
     return found
+
+
+def _parts(network: Network, name: str) -> list[str]:
+    """The operators that a spread join is made of, the one that bears its name left out."""
+    found = [
+        other.name
+        for other in network.operators.values()
+        if isinstance(other.spec, JoinPart) and other.spec.of == name
+    ]
+    return [*found, diffusion_name(name)]
 
 
 def _by_route(

@@ -13,7 +13,7 @@ from levelwind.errors import Problem as InputProblem
 from levelwind.loads.arrays import Floats, Ints, shared
 from levelwind.loads.rates import Rates, stated_rates, value_of
 from levelwind.model import Cluster, Model, Network
-from levelwind.rewrite import Linearised, PhysicalNetwork, PhysicalStream, linearise, split
+from levelwind.rewrite import Linearised, PhysicalNetwork, PhysicalStream, diffused, linearise, split
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +212,7 @@ def make_problem(
     """
     _check_names(network, cluster, rates or {})
     physical = split(network)
+    network = diffused(network)
     linear = linearise(network)
     column = {variable: k for k, variable in enumerate(linear.variables)}
     load = np.zeros((len(physical.operators), len(column)))

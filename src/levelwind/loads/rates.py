@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from levelwind.model import Join, Multijoin, Network, Operator
+from levelwind.model import Fusion, Join, Multijoin, Network, Operator
 from levelwind.rewrite.linearise import PAIRS, Linear, Linearised, OutputKey
 
 Array = NDArray[np.float64]
@@ -51,10 +51,13 @@ def stated_rates(network: Network, linear: Linearised, override: Mapping[str, fl
     rates = Rates(values=values, samples=samples, missing=())
     for candidate, key in linear.candidates.items():
         operator = network.operators[key[0]]
-        rows_in = [rates.of(linear.rates[port.source, port.route]) for port in operator.inputs]
-        if operator.is_join:
+        spread = operator.spec if isinstance(operator.spec, Fusion) else None
+        ports = operator.inputs if spread is None else spread.ports
+        rows_in = [rates.of(linear.rates[port.source, port.route]) for port in ports]
+        if operator.is_join or spread is not None:
             pairs = pairs_per_s(operator, rows_in)
-            values[candidate] = pairs if key[1] == PAIRS else pairs * operator.selectivity_of(None)
+            selectivity = operator.selectivity_of(None) if spread is None else spread.selectivity
+            values[candidate] = pairs if key[1] == PAIRS else pairs * selectivity
         else:
             values[candidate] = np.sum(rows_in, axis=0) * operator.selectivity_of(key[1])
     needed = {member for members in linear.introduced.values() for member in members} | set(linear.variables)
@@ -72,8 +75,9 @@ def pairs_per_s(operator: Operator, rates: list[Array]) -> Array:
     """
     if isinstance(operator.spec, Join):
         windows = [operator.spec.within_s] * len(rates)
-    elif isinstance(operator.spec, Multijoin):
-        windows = [operator.spec.windows_s[alias] for alias in operator.spec.aliases]
+    elif isinstance(operator.spec, Multijoin | Fusion):
+        join = operator.spec.join if isinstance(operator.spec, Fusion) else operator.spec
+        windows = [join.windows_s[alias] for alias in join.aliases]
     else:
         message = f"{operator.name} is no join"
         raise TypeError(message)

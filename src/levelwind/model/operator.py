@@ -146,7 +146,89 @@ class Model:
     series: tuple[float, ...] | None = None
 
 
-Spec = Filter | Map | Union | Aggregate | Join | Multijoin | SqlRead | SqlWrite | Custom | Model
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diffusion:
+    """Sends rows of a spread multi-way join to its parts. No kind that is written: `diffused` makes it."""
+
+    kind: ClassVar[str] = "diffusion"
+    join: Multijoin
+    aligned: bool
+    coordinated: bool
+
+    @property
+    def routes(self) -> tuple[str, ...]:
+        """A route for the rows of each input to each instance, by method; and one for paths."""
+        assert self.join.diffuse is not None
+        ways = [aligned_route] if self.aligned else []
+        ways += [coordinated_route] if self.coordinated else []
+        instances = range(self.join.diffuse.instances)
+        found = [way(i, alias) for way in ways for i in instances for alias in self.join.aliases]
+        return (*found, PATHS) if self.coordinated else tuple(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinPart:
+    """A part of a spread multi-way join: one instance of it, of one hop if rows visit several.
+
+    ``of`` is the join's name, ``parts`` how many share its work, ``finders`` how many put out its groups.
+    """
+
+    kind: ClassVar[str] = "join_part"
+    join: Multijoin
+    of: str
+    parts: int
+    finders: int
+    instance: int
+    hop: int | None = None
+
+    @property
+    def routes(self) -> tuple[str | None, ...]:
+        """One for each host of the next hop; a last hop, and a part without hops, puts out groups."""
+        assert self.join.diffuse is not None
+        if self.hop is None or self.hop == len(self.join.aliases) - 2:
+            return (None,)
+        return tuple(str(instance) for instance in range(self.join.diffuse.instances))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fusion:
+    """Puts the groups of all parts of a spread join together. ``ports`` is what the join reads as written."""
+
+    kind: ClassVar[str] = "fusion"
+    join: Multijoin
+    ports: tuple[Port, ...]
+    selectivity: float
+
+
+PATHS = "paths"
+
+
+def aligned_route(instance: int, alias: str) -> str:
+    """The route of a diffusion by which an instance reads an input whole groups of which it joins."""
+    return f"{instance}:{alias}"
+
+
+def coordinated_route(instance: int, alias: str) -> str:
+    """The route of a diffusion by which an instance's hops read an input."""
+    return f"{instance}>{alias}"
+
+
+Spec = (
+    Filter
+    | Map
+    | Union
+    | Aggregate
+    | Join
+    | Multijoin
+    | SqlRead
+    | SqlWrite
+    | Custom
+    | Model
+    | Diffusion
+    | JoinPart
+    | Fusion
+)
+# The kinds that can be written.
 KINDS: Mapping[str, type[Spec]] = frozen_mapping(
     {
         spec.kind: spec
@@ -200,6 +282,8 @@ class Operator:
         """The names of the outputs; a box with a single one has the name None."""
         if isinstance(self.spec, Filter) and self.spec.routes:
             return tuple(self.spec.routes)
+        if isinstance(self.spec, Diffusion | JoinPart):
+            return self.spec.routes
         return (None,)
 
     @property

@@ -22,6 +22,9 @@ MAKERS = {
     "multijoin": "levelwind.operators.multijoin:make_multijoin",
     "custom": "levelwind.operators.custom:make_custom",
     "model": "levelwind.operators.model:make_model",
+    "diffusion": "levelwind.operators.spreading:make_diffusion",
+    "join_part": "levelwind.operators.spreading:make_join_part",
+    "fusion": "levelwind.operators.spreading:make_fusion",
 }
 
 

@@ -8,7 +8,17 @@ from dataclasses import dataclass
 import polars as pl
 
 from levelwind.model import Network, Port, Schema
-from levelwind.model.operator import Aggregate, Filter, Join, Model, Multijoin, Union
+from levelwind.model.operator import (
+    Aggregate,
+    Diffusion,
+    Filter,
+    Fusion,
+    Join,
+    JoinPart,
+    Model,
+    Multijoin,
+    Union,
+)
 
 TIME = pl.Datetime("us", "UTC")
 # Watermarks before the first row and after the last.
@@ -39,9 +49,17 @@ def row_types(network: Network) -> dict[Port, RowType]:
     }
     for name in network.order:
         operator = network.operators[name]
+        if isinstance(operator.spec, Diffusion):
+            # What each input brings, on the routes that end with its name; paths are no rows.
+            aliases = operator.spec.join.aliases
+            of_alias = {alias: found[port] for alias, port in zip(aliases, operator.inputs, strict=True)}
+            for way in operator.spec.routes:
+                alias = way.partition(":")[2] or way.partition(">")[2]
+                found[Port(source=name, route=way)] = of_alias.get(alias, RowType(None, None))
+            continue
         if isinstance(operator.spec, Aggregate):
             time: str | None = "window_time"
-        elif isinstance(operator.spec, Join | Multijoin):
+        elif isinstance(operator.spec, Join | Multijoin | JoinPart | Fusion):
             time = "join_time"
         else:
             time = found[operator.inputs[0]].time if operator.inputs else None

@@ -38,6 +38,7 @@ from levelwind.reproduce import (
 from levelwind.reproduce.execution import Mapper, mapper
 from levelwind.reproduce.outcome import Experiment, Item, Outcome, Result
 from levelwind.reproduce.record import write_record
+from levelwind.reproduce.spread_figures import FIGURES
 
 Progress = Callable[[int, int, str], None]
 EXPERIMENTS: dict[str, Experiment] = {
@@ -66,6 +67,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "figure_6_20": figure_6_20,
     "figure_6_21": figure_6_21,
     "figure_6_22": figure_6_22,
+    **FIGURES,
 }
 # Real runs: two of them never give the same figures.
 ON_A_CLUSTER = frozenset({"figure_6_12"})

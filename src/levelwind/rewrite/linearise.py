@@ -8,9 +8,10 @@ a variable of its own (seed 000, section 4.4.2). A join's load is (cost / select
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from levelwind.model import Model, Network, Operator
+from levelwind.model import JoinPart, Model, Network, Operator
+from levelwind.rewrite.diffuse import diffused
 
 Linear = Mapping[str, float]
 """A linear function: variable → coefficient. Absent variables have coefficient 0."""
@@ -53,8 +54,10 @@ def linearise(network: Network) -> Linearised:
 
     A new variable is dropped if no load depends on it, and variables that act on all loads and rates in
     the same proportion become one (two unreliable filters into one union need only the union's rate).
-    O(arcs × variables per stream).
+    Parts of a spread join share its load and its output equally: they depend on one variable, that of the
+    join. O(arcs × variables per stream).
     """
+    network = diffused(network)
     loads: dict[str, dict[str, float]] = {}
     rates: dict[OutputKey, dict[str, float]] = {(name, None): {name: 1.0} for name in network.streams}
     candidates: dict[str, OutputKey] = {}
@@ -63,6 +66,13 @@ def linearise(network: Network) -> Linearised:
         rows_in = _add([rates[port.source, port.route] for port in operator.inputs])
         if operator.is_join:
             loads[name], rates[name, None] = _join(operator, candidates)
+            continue
+        if isinstance(operator.spec, JoinPart):
+            load, rate = _join(replace(operator, name=operator.spec.of), candidates)
+            loads[name] = _scale(load, 1 / operator.spec.parts)
+            last = sum(1 for route in operator.routes if route is None)
+            shared = _scale(rate, 1 / operator.spec.finders)
+            rates.update({(name, route): shared if last else {} for route in operator.routes})
             continue
         stated = _stated_load(operator)
         loads[name] = _scale(rows_in, operator.stated_cost_s) if stated is None else stated

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from levelwind.model import Network, Operator
+from levelwind.rewrite.diffuse import diffused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +62,10 @@ def split(network: Network) -> PhysicalNetwork:
     """Replace every operator with ``split: {into: k}`` by its instances ``name[0]`` … ``name[k-1]``.
 
     Readers of a split operator read all its instances. An instance reads its part of the rows, so a
-    stream from an operator to a split one becomes a stream per instance. O(operators + physical arcs).
+    stream from an operator to a split one becomes a stream per instance. Joins that are to be spread are;
+    see `diffused`. O(operators + physical arcs).
     """
+    network = diffused(network)
     operators: list[PhysicalOperator] = []
     instances: dict[str, list[int]] = {}
     for operator in network.operators.values():

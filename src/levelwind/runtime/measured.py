@@ -29,7 +29,7 @@ from levelwind.loads.offered import Counted, offered_work
 from levelwind.model import Model, Network, Operator, Port, Stream
 from levelwind.model.frozen import frozen_mapping
 from levelwind.operators.rows import BEGINNING, END
-from levelwind.rewrite import split
+from levelwind.rewrite import diffused, split
 from levelwind.runtime.recording import OPERATORS, STEPS, read_statistics
 from levelwind.runtime.rundir import RunDirectory
 from levelwind.runtime.sources import OWN_FORMATS
@@ -155,6 +155,7 @@ def measure(
 
     O(operators × steps).
     """
+    network = diffused(network)
     period = _period(steps)
     done = _of_operators(operators, period)
     series = _series(operators, period, "operator")

@@ -7,9 +7,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from levelwind.model import Network, Operator, Port
-from levelwind.model.operator import Aggregate, Join, Multijoin, RowWindow
+from levelwind.model.operator import Aggregate, Diffusion, Fusion, Join, JoinPart, Multijoin, RowWindow
 from levelwind.operators.rows import RowType, row_types
+from levelwind.rewrite import diffused
 from levelwind.runtime.cuts import Cut, cuts_of
+
+# What comes out of these has no order of its own.
+UNORDERED = Aggregate | Join | Multijoin | Diffusion | JoinPart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +45,10 @@ class Reader:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The physical network as the runtime needs it; the same for every plan."""
+    """The physical network as the runtime needs it; the same for every plan.
+
+    ``network`` has joins spread that are to be.
+    """
 
     network: Network
     boxes: tuple[Box, ...] = field(init=False)
@@ -49,6 +56,7 @@ class Layout:
     cuts: Mapping[str, tuple[Cut, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "network", diffused(self.network))
         boxes: list[Box] = []
         for name in self.network.order:
             operator = self.network.operators[name]
@@ -121,7 +129,7 @@ class Layout:
         found: set[Port] = set()
         for name in reversed(self.network.order):
             operator = self.network.operators[name]
-            ends = isinstance(operator.spec, Aggregate | Join | Multijoin)
+            ends = isinstance(operator.spec, UNORDERED)
             asked = any(Port(source=name, route=route) in found for route in operator.routes)
             if depends_on_order(operator) or (asked and not ends):
                 found.update(operator.inputs)
@@ -134,7 +142,7 @@ class Layout:
         for name in self.network.order:
             operator = self.network.operators[name]
             count = 1
-            if not isinstance(operator.spec, Aggregate | Join | Multijoin) and operator.inputs:
+            if not isinstance(operator.spec, UNORDERED | Fusion) and operator.inputs:
                 count = sum(found[port] for port in operator.inputs)
                 count *= operator.split.into if operator.split is not None else 1
             found.update({Port(source=name, route=route): count for route in operator.routes})

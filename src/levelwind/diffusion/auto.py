@@ -1,0 +1,199 @@
+"""Which way to spread a join, by what each would make the busiest host do.
+
+What decides is x = σ · r · W, the partners of a row in a window. Aligned routing sends more copies, and every
+copy looks once; coordinated routing sends partial groups to several hosts, and they all look. The longer the
+time over which hosts' work is to be even, the longer segments may be, and the fewer copies aligned routing
+sends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log, sqrt
+
+import numpy as np
+
+from levelwind.diffusion import laws
+from levelwind.diffusion.aligned import best_master
+from levelwind.diffusion.join import MICROSECONDS, Floats, JoinShape, Measured
+from levelwind.diffusion.router import Method
+
+# Slots in the longest window.
+SLOTS_PER_WINDOW = 10
+# Segments that each host gets in the time over which work is to be even.
+ROUNDS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """What to do and why.
+
+    Parameters
+    ----------
+    aligned, coordinated
+        CPU seconds per second that the busiest host of speed 1 would spend either way; None if not allowed.
+    """
+
+    method: Method
+    master: int
+    segment_s: float
+    aligned: float | None
+    coordinated: float | None
+    why: str
+
+
+def advise(
+    shape: JoinShape,
+    measured: Measured,
+    *,
+    horizon_s: float,
+    allowed: tuple[Method, ...] = ("atr", "ctr"),
+    segment_s: float | None = None,
+    now: tuple[Method, int] | None = None,
+    worth: float = 0.1,
+) -> Advice:
+    """The cheaper way for the busiest host.
+
+    Parameters
+    ----------
+    horizon_s
+        Over which time hosts' work is to be even.
+    segment_s
+        A segment length that is given; None: the best.
+    now
+        Method and master in use, which stay unless something is better by the part ``worth``.
+
+    O(slots rehearsed × cost of a slot).
+    """
+    master = best_master(shape, measured, 0 if now is None else now[1], worth=worth)
+    lengths = [segment_s] if segment_s else [horizon_s / (shape.instances * rounds) for rounds in ROUNDS]
+    aligned, length = min(
+        (aligned_busiest(shape, measured, master, each, horizon_s), each) for each in lengths
+    )
+    coordinated = coordinated_busiest(shape, measured, horizon_s) if "ctr" in allowed else None
+    method: Method = "atr"
+    if "atr" not in allowed:
+        method = "ctr"
+    elif coordinated is not None:
+        method = "ctr" if coordinated < aligned else "atr"
+        if (
+            now is not None
+            and method != now[0]
+            and abs(coordinated - aligned) < worth * max(coordinated, aligned)
+        ):
+            method = now[0]
+    return Advice(
+        method=method,
+        master=master,
+        segment_s=length,
+        aligned=aligned if "atr" in allowed else None,
+        coordinated=coordinated,
+        why=_why(method, master, length, aligned, coordinated, shape, measured),
+    )
+
+
+def _why(
+    method: Method,
+    master: int,
+    length: float,
+    aligned: float,
+    coordinated: float | None,
+    shape: JoinShape,
+    measured: Measured,
+) -> str:
+    partners = measured.partners(shape.windows_us)
+    x = float(np.mean(partners[~np.eye(shape.streams, dtype=np.bool_)]))
+    if coordinated is None:
+        return f"aligned, segments of {length:.3g} s of stream {master}: the busiest host works {aligned:.3g}"
+    words = {
+        "atr": f"aligned routing with segments of {length:.3g} s of stream {master}",
+        "ctr": "coordinated routing",
+    }
+    one, other = (aligned, coordinated) if method == "atr" else (coordinated, aligned)
+    return (
+        f"{words[method]}: the busiest host works {one:.3g} CPU seconds a second, the other way {other:.3g} "
+        f"(a row has {x:.3g} partners in a window)"
+    )
+
+
+def aligned_busiest(
+    shape: JoinShape, measured: Measured, master: int, segment_s: float, horizon_s: float
+) -> float:
+    """CPU seconds per second of the busiest host under aligned routing."""
+    partners = measured.partners(shape.windows_us)
+    costs, n, m = shape.costs, shape.streams, shape.instances
+    total = sent = 0.0
+    for i, rate in enumerate(measured.rates):
+        overlap = (shape.windows_us[i] + shape.windows_us[master]) / MICROSECONDS / segment_s
+        copies = 1.0 if i == master else 1.0 + min(overlap, m - 1)
+        rest = sorted(partners[i, k] for k in range(n) if k not in (i, master))
+        made = np.cumprod([1.0, *rest])
+        looks, groups = float(made[:-1].sum()), float(made[-1])
+        if i != master:
+            met = partners[i, master]
+            looks, groups = copies + met * looks, met * groups
+        total += rate * (copies * costs.receive_s + looks * costs.probe_s + groups * costs.send_s)
+        sent += rate * copies * (costs.receive_s + costs.probe_s)
+    rounds = max(1.0, horizon_s / (segment_s * m))
+    # The last round is not whole, unless the horizon happens to be a multiple.
+    uneven = float(np.ceil(rounds - 1e-9) / rounds)
+    grown = max(0.0, 1 - sent / total)
+    # Copies come from all streams; what grows out of them goes with the rows of the master alone.
+    by_chance = (1 - grown) * _chance(sum(measured.rates), horizon_s, m) + grown * _chance(
+        measured.rates[master], horizon_s, m
+    )
+    return total / m * (uneven + grown * _swing(shape, measured, segment_s, rounds)) * by_chance
+
+
+def _swing(shape: JoinShape, measured: Measured, segment_s: float, rounds: float) -> float:
+    """How much more than the mean the busiest host gets of work that grows with what is in the windows.
+
+    That work is a product over the streams, and swings as the windows fill and empty by chance: by about
+    √(n − 1)/√(r · W) of it, for about a window's time. A host sees as many such times as it has segments, or
+    more if they are longer than windows; if all hosts have their turn within a window, they see the same.
+    """
+    m = shape.instances
+    filled = [max(1.0, r * w / MICROSECONDS) for r, w in zip(measured.rates, shape.windows_us, strict=True)]
+    deviation = sqrt((shape.streams - 1) * len(filled) / sum(filled))
+    window_s = max(shape.longest_us, 1) / MICROSECONDS
+    seen = rounds * max(1.0, segment_s / window_s)
+    return deviation * _largest(m) / sqrt(seen) * min(1.0, m * segment_s / window_s)
+
+
+def coordinated_busiest(shape: JoinShape, measured: Measured, horizon_s: float) -> float:
+    """CPU seconds per second of the busiest host under coordinated routing, by a rehearsal."""
+    slot_us = max(1, -(-shape.longest_us // SLOTS_PER_WINDOW))
+    slots = int(min(100, max(30, horizon_s * MICROSECONDS / slot_us)))
+    paths, copies, hosts = laws.rehearse(shape, measured, slot_us, slots=slots)
+    partners = measured.partners(shape.windows_us)
+    traffic = laws.coordinated_extra(measured, partners, paths, copies)
+    costs = shape.costs
+    rows = float(np.dot(measured.rates, copies))
+    groups = _groups(measured, partners)
+    total = (
+        rows * costs.receive_s
+        + float(traffic.entering.sum()) * costs.probe_s
+        + traffic.partial * (costs.send_s + costs.receive_s)
+        + groups * costs.send_s
+    )
+    uneven = float(hosts.planned_s.max() / hosts.planned_s.mean())
+    return total / shape.instances * uneven * _chance(sum(measured.rates), horizon_s, shape.instances)
+
+
+def _groups(measured: Measured, partners: Floats) -> float:
+    n = len(measured.rates)
+    return sum(
+        rate * float(np.prod([partners[i, k] for k in range(n) if k != i]))
+        for i, rate in enumerate(measured.rates)
+    )
+
+
+def _chance(rate: float, horizon_s: float, m: int) -> float:
+    """How much more than the mean the busiest of m hosts gets by chance alone, of so many rows a second."""
+    rows = max(1.0, rate * horizon_s / m)
+    return 1.0 + _largest(m) / sqrt(rows)
+
+
+def _largest(m: int) -> float:
+    """About the largest of m normal deviates, in standard deviations."""
+    return max(0.0, sqrt(2 * log(m)) - 0.6)

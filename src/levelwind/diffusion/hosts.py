@@ -1,0 +1,79 @@
+"""Which host is least loaded: what hosts report, and what has been planned for them since.
+
+References
+----------
+[1] Gu, Yu, Wang, ICDE 2007, equation 1: a host's load is the weighted sum of the parts of its CPU, memory and
+    bandwidth that are in use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import exp
+
+import numpy as np
+
+from levelwind.diffusion.join import MICROSECONDS, Flags, Floats
+
+
+@dataclass(slots=True, kw_only=True)
+class Hosts:
+    """Loads of hosts. Nothing but the choice of hosts depends on them: results never do.
+
+    Parameters
+    ----------
+    speed
+        CPU capacity of each, 1 for an ordinary one.
+    weights
+        Of CPU, memory and bandwidth in the load, [1]'s ω. They add up to 1.
+    memory_s
+        After so many seconds of event time, planned work counts 1/e: by then it is done and reported. Long
+        enough that a round over all hosts is remembered.
+    usage
+        What hosts reported last: parts in use of CPU, memory and bandwidth, one row per host.
+    planned_s
+        CPU seconds of work planned for each, faded.
+    active
+        Whether new rows may go there. What a host holds already is still joined there.
+    """
+
+    speed: Floats
+    weights: Floats = field(default_factory=lambda: np.array([1.0, 0.0, 0.0]))
+    memory_s: float = 600.0
+    usage: Floats
+    planned_s: Floats
+    active: Flags
+    faded_at_us: int | None = None
+
+    @classmethod
+    def equal(cls, count: int) -> Hosts:
+        """So many of speed 1."""
+        return cls.of_speeds(np.ones(count))
+
+    @classmethod
+    def of_speeds(cls, speed: Floats) -> Hosts:
+        """Idle ones of the given speeds."""
+        count = len(speed)
+        return cls(
+            speed=np.array(speed, dtype=np.float64),
+            usage=np.zeros((count, 3)),
+            planned_s=np.zeros(count),
+            active=np.ones(count, dtype=np.bool_),
+        )
+
+    def loads(self) -> Floats:
+        """The load of each: reported, and planned as a part of what it can do in the time remembered."""
+        return self.usage @ self.weights + self.planned_s / (self.speed * self.memory_s)
+
+    def fade(self, now_us: int) -> None:
+        """Let planned work fade with event time."""
+        if self.faded_at_us is not None and now_us > self.faded_at_us:
+            self.planned_s *= exp((self.faded_at_us - now_us) / MICROSECONDS / self.memory_s)
+        if self.faded_at_us is None or now_us > self.faded_at_us:
+            self.faded_at_us = now_us
+
+    def least(self, work_s: float) -> int:
+        """The active host that is least loaded with that much more work, the first of equals. O(hosts)."""
+        # With the work done: a slow host must not take what a fast one does sooner.
+        after = self.loads() + work_s / (self.speed * self.memory_s)
+        return int(np.argmin(np.where(self.active, after, np.inf)))

@@ -1,0 +1,80 @@
+"""The join that is spread: its windows, what it costs, and what was measured of its streams."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Array = NDArray[Any]
+
+# Times before all and after all, far enough from the ends of 64 bits that windows can be added.
+FIRST = -(2**62)
+LAST = 2**62
+MICROSECONDS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """CPU seconds: for a row sent, for one received, and for one look into one host's part of one window."""
+
+    send_s: float = 0.001
+    receive_s: float = 0.001
+    probe_s: float = 0.010
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What is known of the streams: rows per second, and the chance that a pair of rows agrees.
+
+    ``selectivity[i, k]`` is that of a row of i (or a partial group that ends with i) and a row of k.
+    """
+
+    rates: tuple[float, ...]
+    selectivity: tuple[tuple[float, ...], ...]
+
+    @classmethod
+    def of(cls, rates: Sequence[float], selectivity: float | Sequence[Sequence[float]]) -> Measured:
+        """With one selectivity for all pairs, or a matrix."""
+        n = len(rates)
+        if isinstance(selectivity, int | float):
+            return cls(rates=tuple(rates), selectivity=((float(selectivity),) * n,) * n)
+        return cls(rates=tuple(rates), selectivity=tuple(tuple(row) for row in selectivity))
+
+    def partners(self, windows_us: Sequence[int]) -> Floats:
+        """``x[i, k] = σ · r · W``: the rows of k's window that agree with a row of i, in the mean."""
+        inside = np.array(self.rates) * np.array(windows_us, dtype=np.float64) / MICROSECONDS
+        return np.array(self.selectivity) * inside[np.newaxis, :]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinShape:
+    """A join to be spread.
+
+    Parameters
+    ----------
+    windows_us
+        Of each stream. A group counts iff each member is at most so much older than the latest, ends
+    included. instances
+        Hosts there are, numbered from 0.
+    """
+
+    windows_us: tuple[int, ...]
+    instances: int
+    costs: Costs = field(default_factory=Costs)
+
+    @property
+    def streams(self) -> int:
+        """How many streams are joined."""
+        return len(self.windows_us)
+
+    @property
+    def longest_us(self) -> int:
+        """The longest window."""
+        return max(self.windows_us)

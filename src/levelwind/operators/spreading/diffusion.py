@@ -1,0 +1,173 @@
+"""Diffusion: sends each row of a spread join to the parts that need it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from levelwind.diffusion.auto import advise
+from levelwind.diffusion.join import MICROSECONDS, Ints, JoinShape, Measured
+from levelwind.diffusion.router import Method, Router, new_router
+from levelwind.diffusion.saving import restore, save
+from levelwind.errors import input_error
+from levelwind.model import Diffusion, Operator
+from levelwind.model.operator import PATHS, aligned_route, coordinated_route
+from levelwind.operators.join_pairs import times_of
+from levelwind.operators.protocol import Kernel, Stepped
+from levelwind.operators.rows import BEGINNING, END, Arrived, RowType
+from levelwind.operators.spreading.columns import ERA, ROLE, SLOT
+from levelwind.operators.spreading.paths import path_rows
+from levelwind.operators.state import Segment, State, Table
+from levelwind.operators.timespans import microseconds
+
+ROUTER = "router"
+SAVED, CLOCK = "saved", "clock"
+# A segment is so many times as long as the longest window, unless the file says.
+SEGMENT_PER_WINDOW = 1.0
+# Slots in the longest window.
+SLOTS_PER_WINDOW = 10
+# Over so many seconds, or so many longest windows if that is more, hosts' work is to be even.
+HORIZON_S, HORIZON_PER_WINDOW = 10.0, 10
+
+
+def make_diffusion(operator: Operator, inputs: Sequence[RowType]) -> Kernel:
+    """The kernel of a diffusion."""
+    spec = operator.spec
+    assert isinstance(spec, Diffusion)
+    join = spec.join
+    assert join.diffuse is not None
+    clocks = []
+    for alias, rows in zip(join.aliases, inputs, strict=True):
+        if rows.time is None:
+            rule = "what a multijoin reads must have an event-time column"
+            raise input_error(rule, key=f"operators.{operator.name}.inputs", value=alias)
+        clocks.append(rows.time)
+    windows = tuple(microseconds(join.windows_s[alias]) for alias in join.aliases)
+    pairs = operator.selectivity_of(None)
+    stated = None if join.diffuse.segment_s is None else microseconds(join.diffuse.segment_s)
+    return Diffuser(
+        aliases=join.aliases,
+        clocks=tuple(clocks),
+        shape=JoinShape(windows_us=windows, instances=join.diffuse.instances),
+        method=join.diffuse.method,
+        segment_us=stated,
+        selectivity=min(1.0, pairs) ** (1 / (len(windows) - 1)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diffuser:
+    """Sends rows on at once, in any order of arrival: where a row goes depends on its time alone.
+
+    A step costs O(copies) and what is laid anew. The state is the router: what is laid and not settled.
+    """
+
+    aliases: tuple[str, ...]
+    clocks: tuple[str, ...]
+    shape: JoinShape
+    method: str
+    segment_us: int | None
+    selectivity: float
+
+    def step(self, state: State, inputs: Sequence[Arrived]) -> Stepped:
+        """Copies of the rows, by part and input."""
+        frames = [
+            self._timed(arrived.rows, clock) for arrived, clock in zip(inputs, self.clocks, strict=True)
+        ]
+        watermark = min(arrived.watermark for arrived in inputs)
+        outputs: dict[str | None, pl.DataFrame] = {}
+        total = sum(frame.height for frame in frames)
+        if not total:
+            return Stepped(outputs, state)
+        router = self._router(state)
+        streams = np.repeat(np.arange(len(frames)), [frame.height for frame in frames])
+        times = np.concatenate(
+            [
+                times_of(frame, clock) if frame.height else np.empty(0, dtype=np.int64)
+                for frame, clock in zip(frames, self.clocks, strict=True)
+            ]
+        )
+        self._adapt(router, streams, times)
+        routed = router.route(streams, times)
+        firsts = np.concatenate([[0], np.cumsum([frame.height for frame in frames])])
+        aligned = routed.slot < 0
+        order = np.lexsort((routed.row, streams[routed.row], routed.host, aligned))
+        row, host, era, role, slot, way = (
+            values[order]
+            for values in (routed.row, routed.host, routed.era, routed.role, routed.slot, aligned)
+        )
+        stream = streams[row]
+        code = (way * self.shape.instances + host) * len(frames) + stream
+        for low, high in _runs(code):
+            k, v = int(stream[low]), int(host[low])
+            picked = frames[k][row[low:high] - firsts[k]]
+            columns = [pl.Series(ERA, era[low:high])]
+            if not way[low]:
+                columns += [pl.Series(SLOT, slot[low:high]), pl.Series(ROLE, role[low:high])]
+            route = aligned_route if way[low] else coordinated_route
+            outputs[route(v, self.aliases[k])] = picked.with_columns(columns)
+        if routed.paths:
+            outputs[PATHS] = path_rows(routed.paths)
+        if BEGINNING < watermark < END:
+            router.settle(watermark)
+        return Stepped(outputs, self._kept(state, router))
+
+    def _timed(self, rows: pl.DataFrame, clock: str) -> pl.DataFrame:
+        """Rows that have a time: others are in no group."""
+        if rows.height and rows.get_column(clock).null_count():
+            return rows.filter(pl.col(clock).is_not_null())
+        return rows
+
+    def _router(self, state: State) -> Router:
+        table = state.tables.get(ROUTER)
+        if table is not None:
+            segment = table.segments[0]
+            return restore(self.shape, segment.frame.get_column(SAVED)[0])
+        longest = max(self.shape.longest_us, 1)
+        method: Method = "ctr" if self.method == "ctr" else "atr"
+        return new_router(
+            self.shape,
+            measured=Measured.of([1.0] * self.shape.streams, self.selectivity),
+            method=method,
+            segment_us=self.segment_us or max(1, round(SEGMENT_PER_WINDOW * longest)),
+            slot_us=max(1, -(-longest // SLOTS_PER_WINDOW)),
+        )
+
+    def _kept(self, state: State, router: Router) -> State:
+        frame = pl.DataFrame({CLOCK: [0], SAVED: [save(router)]})
+        state = state.with_table(ROUTER, Table(CLOCK, (Segment.of(frame, CLOCK),)))
+        # For whoever looks at a commit: what is used now, and how many eras there have been.
+        told = {
+            "coordinated": int(router.method == "ctr"),
+            "master": router.master,
+            "segment_us": router.segment_us,
+            "eras": router.next_number,
+        }
+        for name, value in told.items():
+            state = state.with_mark(name, value)
+        return state
+
+    def _adapt(self, router: Router, streams: Ints, times: Ints) -> None:
+        """Measure rates, and once in a longest window think over master, method and segment length."""
+        if not router.meter(streams, times):
+            return
+        allowed: tuple[Method, ...] = ("atr", "ctr") if self.method == "auto" else (router.method,)
+        stated = None if self.segment_us is None else self.segment_us / MICROSECONDS
+        horizon = max(HORIZON_S, HORIZON_PER_WINDOW * self.shape.longest_us / MICROSECONDS)
+        now = (router.method, router.master)
+        advice = advise(
+            self.shape, router.measured, horizon_s=horizon, allowed=allowed, segment_s=stated, now=now
+        )
+        router.method, router.master = advice.method, advice.master
+        router.segment_us = max(1, round(advice.segment_s * MICROSECONDS))
+
+
+def _runs(codes: Ints) -> list[tuple[int, int]]:
+    """Where runs of one code begin and end."""
+    if not len(codes):
+        return []
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(codes)) + 1, [len(codes)]])
+    return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))

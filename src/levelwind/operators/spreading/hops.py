@@ -1,0 +1,251 @@
+"""Hops: parts of a spread join that keep rows, grow partial groups by one input, and pass them on.
+
+A row looks for partners once the watermark has passed it, so that every row which is not later is here. What
+it may see is bounded by its path: at each hop, one host answers for each slot of the input that is visited.
+Rows that are later than the one that looks are left out; groups with those are theirs to find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from levelwind.diffusion.join import Ints
+from levelwind.diffusion.router import KEEPS, LOOKS
+from levelwind.model import JoinPart, Operator
+from levelwind.operators.multijoin import make_multijoin
+from levelwind.operators.multijoin.extending import extended
+from levelwind.operators.multijoin.kernel import Multijoiner
+from levelwind.operators.multijoin.meeting import FAILS, Meeting, Member
+from levelwind.operators.multijoin.partials import Partials, bound_in_frame
+from levelwind.operators.protocol import Kernel, Stepped
+from levelwind.operators.rows import BEGINNING, END, Arrived, Rejected, RowType
+from levelwind.operators.spreading.columns import ERA, ROLE, SLOT, STREAM
+from levelwind.operators.spreading.paths import KnownPaths
+from levelwind.operators.state import State, Table, one_frame
+from levelwind.operators.types import empty_frame
+
+PATHS_TABLE, UNTIL = "(paths)", "until"
+LOOKED = "looked"
+
+
+def make_hop(whole: Operator, spec: JoinPart, inputs: Sequence[RowType]) -> Kernel:
+    """The kernel of one hop; ``whole`` is the join as if it were not spread."""
+    n = len(spec.join.aliases)
+    joiner = make_multijoin(whole, inputs[:n])
+    assert isinstance(joiner, Multijoiner)
+    assert spec.hop is not None
+    named = [joiner._named(k, empty_frame(rows)) for k, rows in enumerate(inputs[:n])]
+    return Hop(joiner, spec.instance, spec.hop, spec.hop == n - 2, pl.concat(named, how="horizontal"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hop:
+    """One hop of one instance.
+
+    A step costs what the join of the rows and partial groups that look with the rows kept here costs, and
+    O(partial groups × hosts of the next hop). The state is the rows kept here: about copies × rate ×
+    (window + lateness) of each input.
+    """
+
+    joiner: Multijoiner
+    instance: int
+    hop: int
+    is_last: bool
+    form: pl.DataFrame
+
+    def step(self, state: State, inputs: Sequence[Arrived]) -> Stepped:
+        """Takes in rows, paths and partial groups; puts out groups, or partial groups for the next hop."""
+        joiner = self.joiner
+        n = len(joiner.aliases)
+        watermark = min(arrived.watermark for arrived in inputs)
+        paths_table = state.table(PATHS_TABLE, UNTIL).append(inputs[n].rows)
+        tables = [state.table(name, clock) for name, clock in zip(joiner.aliases, joiner.clocks, strict=True)]
+        tables = [
+            table.append(joiner._wanted(k, self._mine(inputs[k].rows))) if inputs[k].rows.height else table
+            for k, table in enumerate(tables)
+        ]
+        outputs: list[tuple[Ints, pl.DataFrame]] = []
+        rejected: list[Rejected] = []
+        looking = [
+            (stream, frame)
+            for stream, frame in self._looking(state, tables, inputs, watermark)
+            if frame.height
+        ]
+        if looking:
+            known = KnownPaths.of(paths_table.frames(), n)
+            for stream, frame in looking:
+                self._grow(known, stream, frame, tables, outputs, rejected)
+        after = state
+        for k, name in enumerate(joiner.aliases):
+            table = tables[k]
+            if BEGINNING < watermark < END:
+                table = table.evict(max(watermark - joiner.windows_us[k], BEGINNING)).compact()
+            if table.segments or name in state.tables:
+                after = after.with_table(name, table)
+        if BEGINNING < watermark < END:
+            paths_table = paths_table.evict(watermark).compact()
+        if paths_table.segments or PATHS_TABLE in state.tables:
+            after = after.with_table(PATHS_TABLE, paths_table)
+        if watermark > state.marks.get(LOOKED, BEGINNING):
+            after = after.with_mark(LOOKED, min(watermark, self._latest(tables, watermark)))
+        return Stepped(self._sent(outputs), after, tuple(rejected))
+
+    def _mine(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Without rows that only look for partners, if they do not begin here."""
+        return rows.filter(pl.col(ROLE) & KEEPS > 0) if self.hop else rows
+
+    def _latest(self, tables: Sequence[Table], watermark: int) -> int:
+        """Up to where rows have looked: at the end, beyond the last of them."""
+        if watermark < END:
+            return watermark
+        return 1 + max((s.high for table in tables for s in table.segments), default=BEGINNING)
+
+    def _looking(
+        self, state: State, tables: Sequence[Table], inputs: Sequence[Arrived], watermark: int
+    ) -> Iterator[tuple[int, pl.DataFrame]]:
+        """Rows that the watermark has passed in this step, or partial groups, by the stream that looks."""
+        n = len(self.joiner.aliases)
+        if self.hop == 0:
+            since = state.marks.get(LOOKED, BEGINNING)
+            if watermark <= since:
+                return
+            for k, alias in enumerate(self.joiner.aliases):
+                clock = pl.col(self.joiner.clocks[k]).to_physical()
+                found = [
+                    frame.filter(
+                        (clock >= since) & (clock < watermark) & (pl.col(f"{alias}.{ROLE}") & LOOKS > 0)
+                    )
+                    for frame in tables[k].frames()
+                ]
+                if found:
+                    hidden = {f"{alias}.{ERA}": ERA, f"{alias}.{SLOT}": SLOT}
+                    yield k, one_frame(found).rename(hidden).drop(f"{alias}.{ROLE}")
+            return
+        frames = [arrived.rows for arrived in inputs[n + 1 :] if arrived.rows.height]
+        if frames:
+            together = pl.concat(frames)
+            for key, frame in together.group_by(STREAM, maintain_order=True):
+                yield int(key[0]), frame
+
+    def _grow(
+        self,
+        known: KnownPaths,
+        stream: int,
+        frame: pl.DataFrame,
+        tables: Sequence[Table],
+        outputs: list[tuple[Ints, pl.DataFrame]],
+        rejected: list[Rejected],
+    ) -> None:
+        """Grow what looks by the input that its path visits here."""
+        eras = frame.get_column(ERA).to_numpy()
+        number = known.number(eras, frame.get_column(SLOT).to_numpy(), stream)
+        for order, which in known.by_order(number, self.hop + 1):
+            target, bound = order[-1], (stream, *order[:-1])
+            for era in np.unique(eras[which]).tolist():
+                own = which[eras[which] == era]
+                partials = frame[own]
+                kept = self._kept(tables[target], target, era)
+                if kept is None:
+                    continue
+                self._meet(known, number[own], partials, bound, target, kept, outputs, rejected)
+
+    def _kept(self, table: Table, target: int, era: int) -> pl.DataFrame | None:
+        alias = self.joiner.aliases[target]
+        found = [
+            frame.filter((pl.col(f"{alias}.{ROLE}") & KEEPS > 0) & (pl.col(f"{alias}.{ERA}") == era))
+            for frame in table.frames()
+        ]
+        frames = [frame for frame in found if frame.height]
+        return one_frame(frames) if frames else None
+
+    def _meet(
+        self,
+        known: KnownPaths,
+        number: Ints,
+        partials: pl.DataFrame,
+        bound: tuple[int, ...],
+        target: int,
+        kept: pl.DataFrame,
+        outputs: list[tuple[Ints, pl.DataFrame]],
+        rejected: list[Rejected],
+    ) -> None:
+        joiner, alias = self.joiner, self.joiner.aliases[target]
+        slots = kept.get_column(f"{alias}.{SLOT}").to_numpy()
+        answers, low = known.answered(number, self.hop, self.instance)
+        members = {k: Member.of(partials, joiner.clocks[k]) for k in bound}
+        members[target] = Member.of(kept, joiner.clocks[target])
+        meeting = Meeting(joiner.condition, joiner.windows_us, members)
+        stream = bound[0]
+        looks_at = members[stream].times
+        for groups in extended(meeting, bound_in_frame(meeting, bound), target, chunk=joiner.chunk):
+            looker, row = groups.at[stream], groups.at[target]
+            place = slots[row] - low
+            inside = (place >= 0) & (place < answers.shape[1])
+            mine = inside & answers[looker, np.where(inside, place, 0)]
+            time = members[target].times[row]
+            earlier = (time < looks_at[looker]) | ((time == looks_at[looker]) & (target < stream))
+            found = groups.take(mine & earlier)
+            if len(found):
+                self._put_out(known, number, meeting, found, bound, target, partials, outputs, rejected)
+
+    def _put_out(
+        self,
+        known: KnownPaths,
+        number: Ints,
+        meeting: Meeting,
+        found: Partials,
+        bound: tuple[int, ...],
+        target: int,
+        partials: pl.DataFrame,
+        outputs: list[tuple[Ints, pl.DataFrame]],
+        rejected: list[Rejected],
+    ) -> None:
+        if self.is_last:
+            whole: list[pl.DataFrame] = []
+            self.joiner._put_out(self._plain(meeting), found, whole, rejected)
+            outputs += [(np.empty(0, dtype=np.int64), frame) for frame in whole]
+            return
+        looker = found.at[bound[0]]
+        columns = {}
+        for k in (*bound, target):
+            prefix = f"{self.joiner.aliases[k]}."
+            for name in self.form.columns:
+                if name.startswith(prefix):
+                    columns[name] = meeting.members[k].frame.get_column(name).gather(found.at[k])
+        height = len(found)
+        full = [
+            columns.get(name, pl.Series(name, [None], dtype=dtype).new_from_index(0, height))
+            for name, dtype in self.form.schema.items()
+        ]
+        fails = found.fails if found.fails is not None else np.zeros(height, dtype=np.bool_)
+        frame = pl.DataFrame(full).with_columns(
+            partials.get_column(ERA).gather(looker),
+            partials.get_column(SLOT).gather(looker),
+            pl.Series(STREAM, np.full(height, bound[0], dtype=np.int64)),
+            pl.Series(FAILS, fails),
+        )
+        for path in np.unique(number[looker]).tolist():
+            own = frame.filter(pl.Series(number[looker] == path))
+            outputs.append((known.hosts(path, self.hop + 1), own))
+
+    def _plain(self, meeting: Meeting) -> Meeting:
+        """The same rows without hidden columns, as they are put out."""
+        members = {}
+        for k, member in meeting.members.items():
+            prefix = f"{self.joiner.aliases[k]}."
+            names = [name for name in self.form.columns if name.startswith(prefix)]
+            members[k] = Member(member.frame.select(names), member.times, member.known, member.fails)
+        return Meeting(meeting.condition, meeting.windows_us, members)
+
+    def _sent(self, outputs: Sequence[tuple[Ints, pl.DataFrame]]) -> dict[str | None, pl.DataFrame]:
+        if self.is_last:
+            return {None: pl.concat([frame for _, frame in outputs])} if outputs else {}
+        to: dict[int, list[pl.DataFrame]] = {}
+        for hosts, frame in outputs:
+            for host in hosts.tolist():
+                to.setdefault(host, []).append(frame)
+        return {str(host): pl.concat(frames) for host, frames in sorted(to.items())}

@@ -1,0 +1,81 @@
+"""Paths of coordinated routing as the hops know them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from levelwind.diffusion.coordinated import Path
+from levelwind.diffusion.join import Flags, Ints
+
+_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    "era": pl.Int64,
+    "slot": pl.Int64,
+    "stream": pl.Int64,
+    "first": pl.Int64,
+    "until": pl.Int64,
+    "order": pl.List(pl.Int64),
+    "serve": pl.List(pl.List(pl.Int64)),
+}
+
+
+def path_rows(paths: Sequence[Path]) -> pl.DataFrame:
+    """Paths as rows."""
+    rows = [(p.era, p.slot, p.stream, p.first, p.until_us, p.order.tolist(), p.serve.tolist()) for p in paths]
+    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPaths:
+    """Paths by number: ``orders[p]`` the inputs visited in turn, ``serve[p]`` hosts by hop and slot."""
+
+    numbers: dict[tuple[int, int, int], int]
+    orders: list[tuple[int, ...]]
+    firsts: list[int]
+    serve: list[Ints]
+
+    @classmethod
+    def of(cls, frames: Sequence[pl.DataFrame], streams: int) -> KnownPaths:
+        """From rows that `path_rows` made. O(paths)."""
+        known = cls({}, [], [], [])
+        for frame in frames:
+            columns = (frame.get_column(name).to_list() for name in _SCHEMA if name != "until")
+            for era, slot, stream, first, order, serve in zip(*columns, strict=True):
+                known.numbers[era, slot, stream] = len(known.orders)
+                known.orders.append(tuple(order))
+                known.firsts.append(first)
+                known.serve.append(np.array(serve, dtype=np.int64).reshape(streams - 1, -1))
+        return known
+
+    def number(self, eras: Ints, slots: Ints, stream: int) -> Ints:
+        """The number of each row's path."""
+        pairs, back = np.unique(np.stack([eras, slots], axis=1), axis=0, return_inverse=True)
+        found = [self.numbers[era, slot, stream] for era, slot in pairs.tolist()]
+        return np.array(found, dtype=np.int64)[back.reshape(-1)]
+
+    def by_order(self, number: Ints, hops: int) -> Iterator[tuple[tuple[int, ...], Ints]]:
+        """Rows whose paths begin with the same inputs, with those inputs."""
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for path in np.unique(number).tolist():
+            groups.setdefault(self.orders[path][:hops], []).append(path)
+        for order, paths in groups.items():
+            yield order, np.flatnonzero(np.isin(number, paths))
+
+    def answered(self, number: Ints, hop: int, host: int) -> tuple[Flags, int]:
+        """For each row, whether the host answers for each slot from the one that is returned on."""
+        distinct, back = np.unique(number, return_inverse=True)
+        low = min(self.firsts[path] for path in distinct.tolist())
+        high = max(self.firsts[path] + self.serve[path].shape[1] for path in distinct.tolist())
+        table = np.zeros((len(distinct), high - low), dtype=np.bool_)
+        for i, path in enumerate(distinct.tolist()):
+            at = self.firsts[path] - low
+            table[i, at : at + self.serve[path].shape[1]] = self.serve[path][hop] == host
+        return table[back.reshape(-1)], low
+
+    def hosts(self, path: int, hop: int) -> Ints:
+        """The hosts of a hop."""
+        found = np.unique(self.serve[path][hop])
+        return found[found >= 0]

@@ -1,0 +1,124 @@
+"""A join that is to be spread becomes several operators: one that sends, parts that join, one that fuses.
+
+Of a join ``trio``, ``trio[in]`` sends rows to the parts ``trio[0]``, ``trio[1]``, …, and ``trio`` itself puts
+together what they find, so that whoever reads the join need not know. Where rows visit several hosts in turn,
+each hop is a part of its own, ``trio[0>1]`` for the second hop of the first instance: what hops may only go
+forward in a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from levelwind.model import Multijoin, Network, Operator, Port
+from levelwind.model.operator import (
+    PATHS,
+    Diffusion,
+    Fusion,
+    JoinPart,
+    aligned_route,
+    coordinated_route,
+)
+
+
+def diffusion_name(name: str) -> str:
+    """The operator that sends the rows of a spread join."""
+    return f"{name}[in]"
+
+
+def diffused(network: Network) -> Network:
+    """The network with every join to be spread replaced by its operators; the same if there is none.
+
+    O(operators + instances × streams of the joins).
+    """
+    if not any(_is_spread(operator) for operator in network.operators.values()):
+        return network
+    operators: dict[str, Operator] = {}
+    for operator in network.operators.values():
+        for each in _parts(operator) if _is_spread(operator) else (operator,):
+            operators[each.name] = each
+    return replace(network, operators=operators)
+
+
+def _is_spread(operator: Operator) -> bool:
+    spec = operator.spec
+    return isinstance(spec, Multijoin) and spec.diffuse is not None
+
+
+def _parts(operator: Operator) -> Iterator[Operator]:
+    spec, name = operator.spec, operator.name
+    assert isinstance(spec, Multijoin)
+    assert spec.diffuse is not None
+    method, instances = spec.diffuse.method, spec.diffuse.instances
+    hops = len(spec.aliases) - 1
+    # What may go either way has parts for both.
+    aligned, coordinated = method in ("atr", "auto"), method in ("ctr", "auto")
+    source = diffusion_name(name)
+    yield Operator(
+        name=source,
+        spec=Diffusion(join=spec, aligned=aligned, coordinated=coordinated),
+        inputs=operator.inputs,
+        movable=operator.movable,
+        pinned=operator.pinned,
+    )
+    parts = instances * (aligned + coordinated * hops)
+    finders = instances * (aligned + coordinated)
+    fused: list[Port] = []
+    if aligned:
+        for i in range(instances):
+            part = JoinPart(join=spec, of=name, parts=parts, finders=finders, instance=i)
+            ports = tuple(Port(source=source, route=aligned_route(i, alias)) for alias in spec.aliases)
+            yield _part(operator, f"{name}[{i}]", part, ports)
+            fused.append(Port(source=f"{name}[{i}]"))
+    if coordinated:
+        for hop in range(hops):
+            for i in range(instances):
+                part = JoinPart(join=spec, of=name, parts=parts, finders=finders, instance=i, hop=hop)
+                ports = tuple(
+                    Port(source=source, route=coordinated_route(i, alias)) for alias in spec.aliases
+                )
+                ports += (Port(source=source, route=PATHS),)
+                if hop:
+                    before = (_hop(operator, j, hop - 1, aligned) for j in range(instances))
+                    ports += tuple(Port(source=each, route=str(i)) for each in before)
+                yield _part(operator, _hop(operator, i, hop, aligned), part, ports)
+        fused += [Port(source=_hop(operator, i, hops - 1, aligned)) for i in range(instances)]
+    yield Operator(
+        name=name,
+        spec=Fusion(
+            join=replace(spec, diffuse=None),
+            ports=operator.inputs,
+            selectivity=operator.selectivity_of(None),
+        ),
+        inputs=tuple(fused),
+        movable=operator.movable,
+        bytes=operator.bytes,
+        transfer_cost_s=operator.transfer_cost_s,
+        schema=operator.schema,
+        priority=operator.priority,
+        reusable=operator.reusable,
+    )
+
+
+def _hop(operator: Operator, instance: int, hop: int, aligned: bool) -> str:
+    """The name of a hop; the first one bears the instance's own name unless there is an aligned part."""
+    return (
+        f"{operator.name}[{instance}]" if hop == 0 and not aligned else f"{operator.name}[{instance}>{hop}]"
+    )
+
+
+def _part(operator: Operator, name: str, spec: JoinPart, ports: tuple[Port, ...]) -> Operator:
+    return Operator(
+        name=name,
+        spec=spec,
+        inputs=ports,
+        cost_s=operator.cost_s,
+        selectivity=operator.selectivity,
+        varying=operator.varying,
+        movable=operator.movable,
+        priority=operator.priority,
+        bytes=operator.bytes,
+        transfer_cost_s=operator.transfer_cost_s,
+        schema=operator.schema,
+    )

@@ -1,0 +1,37 @@
+"""A spread join finds every group of the naive join, and none twice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from spread_cases import random_case
+
+from levelwind.diffusion.harness import fused_groups, naive_groups
+
+
+def check(seed, method):
+    router, rows, batches, changes = random_case(seed, method)
+    expected = naive_groups(rows, router.shape.windows_us)
+    fused = fused_groups(router, rows, batches, changes)
+    found = fused.groups
+    missing, extra = expected - found, found - expected
+    assert not missing, (
+        f"seed {seed}: {len(missing)} of {expected.total()} groups are missing: {list(missing)[:3]}"
+    )
+    assert not extra, f"seed {seed}: {len(extra)} groups too many: {list(extra)[:3]}"
+    return expected.total(), fused.eras
+
+
+@pytest.mark.parametrize("method", ["atr", "ctr", None])
+def test_spread_join_is_the_join(method):
+    cases = [check(seed, method) for seed in range(100)]
+    # The cases are not empty, and there were many switches.
+    assert sum(groups for groups, _ in cases) > 10_000
+    assert method == "ctr" or sum(eras for _, eras in cases) > 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["atr", "ctr", None])
+def test_spread_join_is_the_join_in_thousands_of_cases(method):
+    groups = [check(seed, method)[0] for seed in range(1000, 1900)]
+    assert np.count_nonzero(groups) > 450
