@@ -262,6 +262,10 @@ def _later_work(network: Network) -> tuple[str, ...]:
 
 def _cluster(cluster: Cluster | int) -> Cluster:
     if isinstance(cluster, Cluster):
+        if cluster.latency_ms is None and cluster.topology is not None:
+            from levelwind.space.latency import with_latency  # compiled loops: only those wait who need it
+
+            return with_latency(cluster)
         return cluster
     if not isinstance(cluster, int) or isinstance(cluster, bool) or not 1 <= cluster <= MOST_NODES:
         rule = f"must be a Cluster or a number of nodes from 1 to {MOST_NODES}"

@@ -21,6 +21,7 @@ from levelwind.model.operator import (
 )
 from levelwind.model.plan import Measures, Plan, PlanStatus
 from levelwind.model.stream import Column, ErrorPolicy, Output, Port, Query, Schema, Stream
+from levelwind.model.topology import Link, Topology
 
 __all__ = [
     "Aggregate",
@@ -31,6 +32,7 @@ __all__ = [
     "ErrorPolicy",
     "Filter",
     "Join",
+    "Link",
     "Map",
     "Measures",
     "Model",
@@ -50,5 +52,6 @@ __all__ = [
     "SqlWrite",
     "Stream",
     "TimeWindow",
+    "Topology",
     "Union",
 ]

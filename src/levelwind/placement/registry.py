@@ -20,6 +20,13 @@ BUILT_IN = {
     "hybrid": "levelwind.placement.hybrid:HybridPlanner",
     "random": "levelwind.placement.random:RandomPlanner",
     "random_balanced": "levelwind.placement.random:RandomBalancedPlanner",
+    "random_node": "levelwind.placement.random:RandomNodePlanner",
+    "network": "levelwind.placement.network:NetworkPlanner",
+    "relaxation": "levelwind.placement.relaxation:RelaxationPlanner",
+    "producer": "levelwind.placement.ends:ProducerPlanner",
+    "consumer": "levelwind.placement.ends:ConsumerPlanner",
+    "ip_multicast": "levelwind.placement.ip_multicast:IpMulticastPlanner",
+    "optimal_network": "levelwind.placement.optimal_network:OptimalNetworkPlanner",
 }
 ENTRY_POINTS = "levelwind.planners"
 PLANNERS = Registry(kind="planner", built_in=BUILT_IN, entry_points=ENTRY_POINTS)
