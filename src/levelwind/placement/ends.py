@@ -27,7 +27,7 @@ class ConsumerPlanner:
     name: ClassVar[str] = "consumer"
     summary: ClassVar[str] = "operators on the node of the output that they feed"
     origin: ClassVar[str] = "seed 002, section 4.1 (CONSUMER)"
-    needs: ClassVar[str] = "latency"
+    needs: ClassVar[str] = "rates latency"
 
     def plan(self, problem: Problem, *, rng: np.random.Generator) -> Decision:
         """Follow the flow down to its end."""
@@ -44,7 +44,7 @@ class ProducerPlanner:
     name: ClassVar[str] = "producer"
     summary: ClassVar[str] = "operators on the node of a stream that feeds them, chosen by chance"
     origin: ClassVar[str] = "seed 002, section 4.1 (PRODUCER)"
-    needs: ClassVar[str] = "latency"
+    needs: ClassVar[str] = "rates latency"
 
     def plan(self, problem: Problem, *, rng: np.random.Generator) -> Decision:
         """Follow the flow up to its beginnings."""
@@ -84,7 +84,9 @@ def ends_of(flows: Flows) -> tuple[list[dict[int, float]], list[dict[int, float]
     below: list[dict[int, float]] = [{} for _ in range(units.count)]
     inside = _in_order(flows)
     for flow in inside:
-        given = {flow.entry: flow.rate} if flow.home < 0 else _end(flows, flow.home, above[flow.home], flow.rate)
+        given = (
+            {flow.entry: flow.rate} if flow.home < 0 else _end(flows, flow.home, above[flow.home], flow.rate)
+        )
         for reader in flow.readers:
             _add(above[reader], given.items())
     for flow in reversed(inside):

@@ -30,7 +30,7 @@ class IpMulticastPlanner:
     name: ClassVar[str] = "ip_multicast"
     summary: ClassVar[str] = "operators where the routes from their streams to their output meet"
     origin: ClassVar[str] = "seed 002, section 4.1 (IP MULTICAST)"
-    needs: ClassVar[str] = "topology"
+    needs: ClassVar[str] = "rates latency topology"
 
     def plan(self, problem: Problem, *, rng: np.random.Generator) -> Decision:
         """Follow the routes."""

@@ -12,7 +12,7 @@ from levelwind.loads.problem import Problem
 from levelwind.model import PlanStatus
 from levelwind.placement.descent import cost_of, descend
 from levelwind.placement.flows import latency_seconds, make_flows
-from levelwind.placement.mapping import K, K_TEXT, LOAD_TEXT, begin, cost_space, first_points, refusal
+from levelwind.placement.mapping import K_TEXT, LOAD_TEXT, K, begin, cost_space, first_points, refusal
 from levelwind.placement.protocol import Decision, infeasible, option
 from levelwind.placement.room import CPU, Room
 from levelwind.placement.trees import groups_of, make_group, tree_optimum
@@ -46,7 +46,7 @@ class NetworkPlanner:
     name: ClassVar[str] = "network"
     summary: ClassVar[str] = "least network usage among the nodes near the best points, within their capacity"
     origin: ClassVar[str] = "ours"
-    needs: ClassVar[str] = "latency"
+    needs: ClassVar[str] = "rates latency"
 
     k: int = option(K, K_TEXT, least=1)
     probe: bool = option(True, "look up the candidates' real latencies, not only their coordinates")

@@ -37,7 +37,7 @@ class OptimalNetworkPlanner:
     name: ClassVar[str] = "optimal_network"
     summary: ClassVar[str] = "the least network usage there is; trees of any size, other networks if tiny"
     origin: ClassVar[str] = "seed 002, section 4.1 (OPTIMAL)"
-    needs: ClassVar[str] = "latency"
+    needs: ClassVar[str] = "rates latency"
 
     limit: int = option(2_000_000, "plans it is willing to look at one by one", least=1)
 
@@ -101,9 +101,7 @@ def _first_that_fits(room: Room, members: tuple[int, ...], latency_s: Floats) ->
     return None
 
 
-def _plans(
-    flows: Flows, members: tuple[int, ...], nodes: Ints, latency_s: Floats
-) -> Iterator[list[int]]:
+def _plans(flows: Flows, members: tuple[int, ...], nodes: Ints, latency_s: Floats) -> Iterator[list[int]]:
     """All placements of these units, least usage first."""
     count = len(latency_s)
     total = count ** len(members)

@@ -11,6 +11,7 @@ from levelwind.plugins import Registry
 BUILT_IN = {
     "rod": "levelwind.placement.rod:RodPlanner",
     "resilient": "levelwind.placement.resilient:ResilientPlanner",
+    "resilient_near": "levelwind.placement.resilient_near:ResilientNearPlanner",
     "optimal": "levelwind.placement.optimal:OptimalPlanner",
     "llf": "levelwind.placement.llf:LargestLoadFirstPlanner",
     "max_rate": "levelwind.placement.llf:MaxRatePlanner",

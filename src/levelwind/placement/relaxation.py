@@ -11,9 +11,9 @@ from levelwind.loads.problem import Problem
 from levelwind.model import PlanStatus
 from levelwind.placement.flows import make_flows
 from levelwind.placement.mapping import (
-    K,
     K_TEXT,
     LOAD_TEXT,
+    K,
     begin,
     cost_space,
     first_points,
@@ -43,12 +43,14 @@ class RelaxationPlanner:
     name: ClassVar[str] = "relaxation"
     summary: ClassVar[str] = "spring relaxation in the latency space, then the nearest node with room"
     origin: ClassVar[str] = "seed 002, section 3.1"
-    needs: ClassVar[str] = "latency"
+    needs: ClassVar[str] = "rates latency"
 
     k: int = option(K, K_TEXT, least=1)
     load_weight: float = option(0.0, LOAD_TEXT, least=0.0)
     damping: float = option(0.1, "share of the way to rest that a unit goes in a sweep (δ)", least=1e-3)
-    rest: float = option(0.1, "ms from rest at which the springs stop (F_t over the sum of rates)", least=1e-6)
+    rest: float = option(
+        0.1, "ms from rest at which the springs stop (F_t over the sum of rates)", least=1e-6
+    )
 
     def plan(self, problem: Problem, *, rng: np.random.Generator) -> Decision:
         """Relax all queries together, then map unit by unit."""

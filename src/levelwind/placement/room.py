@@ -45,7 +45,9 @@ class Room:
         for resource, left in self.left.items():
             short = np.flatnonzero(left < -ROUNDING * np.maximum(self._size[resource], 1.0))
             if len(short):
-                return f"{names[short[0]]} is overloaded by what must stand there or pass: {resource} is short"
+                return (
+                    f"{names[short[0]]} is overloaded by what must stand there or pass: {resource} is short"
+                )
         if self.shared_left < -ROUNDING * max(1.0, self.flows.units.problem.network_bandwidth):
             return f"what must pass between nodes is too much: {SHARED} is short"
         return None
@@ -94,8 +96,8 @@ class Room:
         need = {CPU: self._load[unit], MEMORY: self._held[unit]}.get(resource)
         if need is not None:
             most = int(np.argmax(self.left[resource]))
-            where = units.problem.cluster.names[most]
-            text += f" (it needs {need:.4g}, the most that is left is {self.left[resource][most]:.4g}, on {where})"
+            left, where = self.left[resource][most], units.problem.cluster.names[most]
+            text += f" (it needs {need:.4g}, the most that is left is {left:.4g}, on {where})"
         return text
 
     def _needs(self, unit: int, node: int) -> tuple[dict[tuple[str, int], float], float]:

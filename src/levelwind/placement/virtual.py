@@ -57,7 +57,9 @@ def make_links(flows: Flows, nodes: Ints) -> Links:
     )
 
 
-def relax(links: Links, position: Floats, first: Floats, *, damping: float, rest_ms: float) -> tuple[Floats, int]:
+def relax(
+    links: Links, position: Floats, first: Floats, *, damping: float, rest_ms: float
+) -> tuple[Floats, int]:
     """Spring relaxation: Σ rate × distance² becomes least (seed 002, figure 7).
 
     Each unit is drawn towards what it exchanges rows with, S ← S − δ·F / Σ rate, until no force, over the

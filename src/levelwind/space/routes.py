@@ -55,11 +55,11 @@ def find_routes(topology: Topology) -> Routes:
     best: dict[tuple[int, int], tuple[float, float]] = {}
     scale = max((link.latency_ms for link in topology.links), default=1.0) or 1.0
     for link in topology.links:
-        ends = sorted((index[link.source], index[link.target]))
-        pair = (ends[0], ends[1])
+        a, b = index[link.source], index[link.target]
+        pair = (min(a, b), max(a, b))
         weight = link.latency_ms / scale if link.weight is None else link.weight
         cost = weight + LATENCY_SHARE * link.latency_ms / scale + TIE_SHARE * rng.random() + 1e-15
-        if ends[0] != ends[1] and (pair not in best or cost < best[pair][0]):
+        if a != b and (pair not in best or cost < best[pair][0]):
             best[pair] = (cost, link.latency_ms)
     if count > 1 and not best:
         raise InputError([Problem(rule="a topology must have links", key="topology")])

@@ -49,7 +49,7 @@ class TransitStub:
 
 
 def transit_stub(rng: np.random.Generator, shape: TransitStub | None = None) -> Topology:
-    """A random transit-stub network. Nodes are named t0.0 (backbone.node) and s0.0 (site.node).
+    """A random transit-stub network. Nodes are named t0_0 (backbone, node) and s0_0 (site, node).
 
     Link latencies follow distances in the plane: backbones lie across it, sites near their transit node.
     O(nodes × nodes per domain), and all routes once for the diameter.
@@ -102,7 +102,7 @@ def _domain(
 ) -> list[int]:
     """Nodes around a centre, connected; returns their numbers."""
     first = len(names)
-    names += [f"{name}.{k}" for k in range(count)]
+    names += [f"{name}_{k}" for k in range(count)]
     spots += list(centre + rng.uniform(-radius, radius, (count, 2)))
     links += [(first + a, first + b, INSIDE) for a, b in _connected(rng, count, share)]
     return list(range(first, first + count))
@@ -113,7 +113,10 @@ def _connected(rng: np.random.Generator, count: int, share: float) -> list[tuple
     order = rng.permutation(count).tolist()
     tree = {tuple(sorted((order[k], order[int(rng.integers(k))]))) for k in range(1, count)}
     others = [
-        (a, b) for a in range(count) for b in range(a + 1, count) if (a, b) not in tree and rng.random() < share
+        (a, b)
+        for a in range(count)
+        for b in range(a + 1, count)
+        if (a, b) not in tree and rng.random() < share
     ]
     return [(int(a), int(b)) for a, b in sorted(tree)] + others
 

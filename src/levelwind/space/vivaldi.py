@@ -89,9 +89,7 @@ class Vivaldi:
             position=self._position.copy(), height=self._height.copy(), error=self._error.copy()
         )
 
-    def measure(
-        self, latency_ms: Floats, *, rounds: int, jitter: float = 0.0, spikes: float = 0.0
-    ) -> Floats:
+    def measure(self, latency_ms: Floats, *, rounds: int, jitter: float = 0.0, spikes: float = 0.0) -> Floats:
         """Every node that is present measures one of its neighbours, ``rounds`` times.
 
         Parameters
@@ -157,7 +155,7 @@ def embed(latency_ms: Floats, *, config: VivaldiConfig | None = None, seed: int 
 
 @compiled
 def filtered(history: Floats, seen: int, share: float) -> float:
-    """The percentile (nearest rank) of the last measurements of a link, of which there are ``seen`` so far."""
+    """The percentile (nearest rank) of the last measurements of a link, which has made ``seen`` so far."""
     count = min(seen, len(history))
     last = np.sort(history[:count])
     return last[max(0, int(np.ceil(share * count - 1e-9)) - 1)]
