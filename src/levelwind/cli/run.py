@@ -97,6 +97,13 @@ ReplanAfter = Annotated[
         show_default=False,
     ),
 ]
+Reuse = Annotated[
+    bool,
+    typer.Option(
+        "--reuse/--no-reuse",
+        help="Compute equal operators over equal inputs once, unless they say reusable: false.",
+    ),
+]
 Conf = Annotated[
     list[str] | None,
     typer.Option(
@@ -124,6 +131,7 @@ def run(
     run_dir: RunDir = None,
     moves_file: MovesFile = None,
     until_idle: UntilIdle = False,
+    reuse: Reuse = True,
     replan_after: ReplanAfter = None,
     conf: Conf = None,
     seed: Seed = 0,
@@ -148,6 +156,7 @@ def run(
         until_idle=until_idle,
         checkpoint=checkpoint,
         run_dir=run_dir,
+        reuse=reuse,
     )
     _read(asked, settings, conf, replan_after)
     with asked.collecting():
@@ -170,6 +179,7 @@ class _Asked:
     until_idle: bool
     checkpoint: Path | None
     run_dir: Path | None
+    reuse: bool
     network: Network = field(init=False)
     cluster: Cluster = field(init=False)
     options: Mapping[str, str] = field(default_factory=dict)
@@ -259,8 +269,10 @@ def _planned(asked: _Asked) -> Mapping[str, str] | None:
     """Where the planner puts operators; None, with the reasons on stderr, if it finds no place."""
     from levelwind import planning
     from levelwind.model import PlanStatus
+    from levelwind.rewrite import share
 
-    made = planning.plan(asked.network, asked.cluster, asked.planner, options=asked.options, seed=asked.seed)
+    network = share(asked.network).network if asked.reuse else asked.network
+    made = planning.plan(network, asked.cluster, asked.planner, options=asked.options, seed=asked.seed)
     asked.notes = made.notes
     if made.status is PlanStatus.PLACED:
         return made.placement
@@ -293,6 +305,7 @@ def _prepare(asked: _Asked) -> tuple[Watcher, Run]:
         moves=[move.scripted() for move in asked.moves],
         **asked.balancing,
         until_idle=asked.until_idle,
+        reuse=asked.reuse,
         on_step=watcher.on_step,
         seed=asked.seed,
     )

@@ -71,8 +71,7 @@ class OptimalNetworkPlanner:
             if count > self.limit:
                 return _refused(count, self.limit, "the least usage overloads a node")
             room, _ = begin(flows)
-            best = _first_that_fits(room, tuple(free), latency)
-            if best is None:
+            if _first_that_fits(room, tuple(free), latency) is None:
                 return infeasible("no plan keeps every node within its CPU, memory and bandwidth")
             how = "least network usage of the plans that fit"
         reasons = ["pinned" if units.fixed[u] >= 0 else how for u in units.of.tolist()]

@@ -1,6 +1,16 @@
 """Network to network: plain functions."""
 
 from levelwind.rewrite.linearise import Linearised, linearise
+from levelwind.rewrite.reuse import Shared, share
 from levelwind.rewrite.split import PhysicalNetwork, PhysicalOperator, PhysicalStream, split
 
-__all__ = ["Linearised", "PhysicalNetwork", "PhysicalOperator", "PhysicalStream", "linearise", "split"]
+__all__ = [
+    "Linearised",
+    "PhysicalNetwork",
+    "PhysicalOperator",
+    "PhysicalStream",
+    "Shared",
+    "linearise",
+    "share",
+    "split",
+]

@@ -1,0 +1,101 @@
+"""Expressions in one form: equal texts for expressions that mean the same, however they were written.
+
+Case, spacing, brackets, the order of equals and of conditions that cannot fail do not matter. What could
+change which rows are errors is left as it is: `b <> 0 AND a / b > 1` is not `a / b > 1 AND b <> 0`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from levelwind.frontend.expressions import parse_expression
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expr
+
+
+@lru_cache(maxsize=1 << 16)
+def canonical(text: str) -> str:
+    """The one form of an expression; a text that cannot be parsed stands for itself.
+
+    Examples
+    --------
+    >>> canonical("Port IN (80,443)") == canonical("port in ( 80, 443 )")
+    True
+    >>> canonical("5 < size") == canonical("(size > 5)")
+    True
+    >>> canonical("a = 1 and b = 2") == canonical("b = 2 and a = 1")
+    True
+    >>> canonical("b <> 0 and a / b > 1") == canonical("a / b > 1 and b <> 0")
+    False
+    """
+    tree = parse_expression(text).tree
+    return text if tree is None else _form(tree.copy()).sql(dialect="spark", comments=False)
+
+
+def qualifiers(text: str) -> frozenset[str]:
+    """What columns are written behind, such as ``a`` in ``a.size``."""
+    from sqlglot import expressions as exp
+
+    tree = parse_expression(text).tree
+    if tree is None:
+        return frozenset()
+    return frozenset(column.table.lower() for column in tree.find_all(exp.Column) if column.table)
+
+
+def _form(tree: Expr) -> Expr:
+    from sqlglot import expressions as exp
+
+    turned: dict[type[Any], type[Any]] = {exp.GT: exp.LT, exp.GTE: exp.LTE}
+
+    def step(node: Expr) -> Expr:
+        if isinstance(node, exp.Paren):
+            return node.this
+        if isinstance(node, exp.Identifier) and not node.args.get("quoted"):
+            return exp.to_identifier(node.this.lower(), quoted=False)
+        return node
+
+    def order(node: Expr) -> Expr:
+        if type(node) in turned:
+            return turned[type(node)](this=node.expression, expression=node.this)
+        if isinstance(node, exp.EQ | exp.NEQ):
+            sides = sorted((node.this, node.expression), key=_text)
+            return type(node)(this=sides[0], expression=sides[1])
+        if isinstance(node, exp.And | exp.Or):
+            parts = list(node.flatten(unnest=True))
+            if all(_cannot_fail(part) for part in parts):
+                parts.sort(key=_text)
+            whole = parts[0]
+            for part in parts[1:]:
+                whole = type(node)(this=whole, expression=part)
+            return whole
+        return node
+
+    return _bottom_up(tree.transform(step), order)
+
+
+def _bottom_up(node: Expr, change: Any) -> Expr:
+    from sqlglot.expressions import Expr
+
+    for name, value in list(node.args.items()):
+        if isinstance(value, Expr):
+            node.set(name, _bottom_up(value, change))
+        elif isinstance(value, list):
+            node.set(name, [_bottom_up(v, change) if isinstance(v, Expr) else v for v in value])
+    return change(node)
+
+
+def _cannot_fail(node: Expr) -> bool:
+    """Whether it is made of columns, constants and comparisons alone, which no row can make an error."""
+    from sqlglot import expressions as exp
+
+    plain = (
+        exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.EQ, exp.NEQ, exp.LT, exp.LTE,
+        exp.And, exp.Or, exp.Not, exp.In, exp.Is, exp.Between, exp.Like, exp.Tuple,
+    )  # fmt: skip
+    return all(isinstance(each, plain) for each in node.walk())
+
+
+def _text(node: Expr) -> str:
+    return node.sql(dialect="spark", comments=False)
