@@ -34,7 +34,7 @@ from levelwind.cli.options import (
 from levelwind.cli.output import answer, note
 from levelwind.cli.plan import plural
 from levelwind.cli.runs import grouped, shown_path
-from levelwind.errors import InputError, LevelwindError, Problem
+from levelwind.errors import InputError, LevelwindError, Problem, input_error
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -213,9 +213,8 @@ def _read(
         for key in asked.conf
         if not key.startswith("spark.")
     ]
-    if not MASTER.fullmatch(asked.master):
-        rule, hint = "must be a master of Spark's", "such as local[2] or spark://host:7077"
-        asked.problems.append(Problem(rule=rule, key="--master", value=asked.master, hint=hint))
+    with asked.collecting():
+        check_master(asked.master)
     if replan_after is not None:
         from levelwind.frontend import parse_duration
 
@@ -225,6 +224,13 @@ def _read(
             asked.problems.append(Problem(rule=str(error), key="--replan-after", value=replan_after))
     for option, path in (("--checkpoint", asked.checkpoint), ("--run-dir", asked.run_dir)):
         asked.problems += _directory_problems(option, path)
+
+
+def check_master(master: str) -> None:
+    """Refuse what Spark would not take for a master."""
+    if not MASTER.fullmatch(master):
+        rule, hint = "must be a master of Spark's", "such as local[2] or spark://host:7077"
+        raise input_error(rule, key="--master", value=master, hint=hint)
 
 
 def _directory_problems(option: str, path: Path | None) -> list[Problem]:

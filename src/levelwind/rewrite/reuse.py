@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
-from levelwind.model import Join, Model, Multijoin, Network, Operator, Port, SqlRead, SqlWrite
+from levelwind.model import Join, Model, Multijoin, Network, Operator, Port, SqlRead, SqlWrite, Union
 from levelwind.model.frozen import frozen_mapping
 from levelwind.rewrite.canonical import canonical, qualifiers
 
@@ -31,7 +31,13 @@ class Shared:
         return self.served_by.get(base, base) + bracket + rest
 
 
-def share(network: Network, *, prefer: Collection[str] = (), models: bool = False) -> Shared:
+def share(
+    network: Network,
+    *,
+    prefer: Collection[str] = (),
+    models: bool = False,
+    apart: Collection[str] = (),
+) -> Shared:
     """Compute what is equal once.
 
     Operators are equal if they do the same (by their canonical form, not by name) to the same inputs, and
@@ -46,6 +52,8 @@ def share(network: Network, *, prefer: Collection[str] = (), models: bool = Fals
     models
         Whether equal ``model`` operators are equal too. They stand for work that is not written down, so in
         a run they are not.
+    apart
+        Operators that are not to be served by others, though they might be.
 
     Notes
     -----
@@ -55,7 +63,7 @@ def share(network: Network, *, prefer: Collection[str] = (), models: bool = Fals
     keys: dict[str, object] = {}
     classes: dict[object, list[str]] = {}
     for name in network.order:
-        key = _key(network.operators[name], keys, models=models)
+        key = name if name in apart else _key(network.operators[name], keys, models=models)
         keys[name] = key
         classes.setdefault(key, []).append(name)
     place = {name: i for i, name in enumerate(network.operators)}
@@ -67,6 +75,32 @@ def share(network: Network, *, prefer: Collection[str] = (), models: bool = Fals
     if not served:
         return Shared(network=network)
     return Shared(network=_rewired(network, served), served_by=frozen_mapping(served))
+
+
+def with_multicast(network: Network, name: str) -> Network:
+    """The network with an operator that passes on what another puts out to the outputs that read it.
+
+    So the rows travel once to where the outputs are near, and from there to each of them.
+    """
+    origin = network.operators[name]
+    relay = f"{name}~multicast"
+    passing = replace(
+        origin,
+        name=relay,
+        spec=Union(),
+        inputs=(Port(source=name),),
+        cost_s=0.0,
+        selectivity=1.0,
+        pinned=None,
+        table=None,
+        split=None,
+        movable=True,
+    )
+    outputs = {
+        key: replace(output, input=Port(source=relay)) if output.input == Port(source=name) else output
+        for key, output in network.outputs.items()
+    }
+    return replace(network, operators={**network.operators, relay: passing}, outputs=outputs)
 
 
 def shared_anew(network: Network, running: Shared) -> Shared:
