@@ -12,8 +12,8 @@ ROOT = Path(__file__).parent.parent / "src" / "levelwind"
 # that plans what equal operators save, `plugins` one that planners and policies share.
 ORDER = [
     "errors", "plugins", "model", "frontend", "rewrite", "loads", "space", "placement", "planning", "sharing",
-    "balance", "diffusion", "control", "sim", "operators", "runtime", "spark", "testing", "reproduce", "bench",
-    "dashboard", "cli",
+    "balance", "diffusion", "control", "sim", "operators", "runtime", "spark", "testing", "reproduce",
+    "bench", "dashboard", "cli",
 ]  # fmt: skip
 FILES = sorted(ROOT.rglob("*.py"))
 

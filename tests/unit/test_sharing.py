@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from levelwind import planning
-from levelwind.model import Model, Network, Operator, Output, Port, Stream
-from levelwind.reproduce.wide_area import cluster_of
+from levelwind.reproduce.sbon_figure_13 import alone
+from levelwind.reproduce.wide_area import cluster_of, same_producers
 from levelwind.sharing import plan_shared
 
 
@@ -16,48 +15,11 @@ def plane(seed, count):
     return np.sqrt(((spots[:, None] - spots[None]) ** 2).sum(-1))
 
 
-def same_queries(rng, names, *, consumers, producers=2, passed=0.25, reusable=True):
-    """Queries that aggregate the same streams for different consumers."""
-    ends = [names[i] for i in rng.choice(len(names), producers + consumers, replace=False)]
-    streams = {
-        f"p{k}": Stream(name=f"p{k}", rate=(2.0,), bytes=1000.0, node=ends[k]) for k in range(producers)
-    }
-    boxes = {
-        f"a{q}": Operator(
-            name=f"a{q}",
-            spec=Model(),
-            inputs=tuple(Port(source=name) for name in streams),
-            cost_s=1e-6,
-            selectivity=passed,
-            bytes=1000.0,
-            reusable=reusable,
-        )
-        for q in range(consumers)
-    }
-    outputs = {
-        f"c{q}": Output(name=f"c{q}", input=Port(source=f"a{q}"), node=ends[producers + q])
-        for q in range(consumers)
-    }
-    return Network(streams=streams, operators=boxes, outputs=outputs)
-
-
-def alone(network, cluster):
-    """Network usage of each query by itself."""
-    total = 0.0
-    for name, output in network.outputs.items():
-        own = output.input.source
-        single = Network(
-            streams=network.streams, operators={own: network.operators[own]}, outputs={name: output}
-        )
-        total += planning.plan(single, cluster, "network").measures.network_usage
-    return total
-
-
 def test_four_queries_save_and_multicast_saves_more():
     plain, relayed, separate = 0.0, 0.0, 0.0
     for seed in range(8):
         cluster = cluster_of(plane(seed, 60))
-        network = same_queries(np.random.default_rng(seed), cluster.names, consumers=4)
+        network = same_producers(np.random.default_rng(seed), cluster.names, consumers=4)
         separate += alone(network, cluster)
         without = plan_shared(network, cluster, multicast=False)
         with_it = plan_shared(network, cluster)
@@ -74,7 +36,7 @@ def test_never_dearer(seed):
     """Also where an operator puts out more than it reads: then sharing it may cost more than it spares."""
     rng = np.random.default_rng(seed)
     cluster = cluster_of(plane(seed, 40))
-    network = same_queries(rng, cluster.names, consumers=3, passed=float(rng.uniform(0.1, 3.0)))
+    network = same_producers(rng, cluster.names, consumers=3, passed=float(rng.uniform(0.1, 3.0)))
     found = plan_shared(network, cluster)
     assert found.usage <= found.usage_apart * (1 + 1e-9)
     assert found.plan.measures.network_usage <= found.usage_apart * (1 + 1e-9)
@@ -82,7 +44,7 @@ def test_never_dearer(seed):
 
 def test_what_is_not_reusable_is_left_alone():
     cluster = cluster_of(plane(0, 40))
-    network = same_queries(np.random.default_rng(0), cluster.names, consumers=3, reusable=False)
+    network = same_producers(np.random.default_rng(0), cluster.names, consumers=3, reusable=False)
     found = plan_shared(network, cluster)
     assert not found.served_by
     assert set(found.plan.placement) == set(network.operators)

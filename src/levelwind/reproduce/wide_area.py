@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -72,6 +73,31 @@ def trees(
         node = names[int(rng.integers(len(names)))]
         outputs[f"c{q}"] = Output(name=f"c{q}", input=Port(source=f"t{q}_0"), node=node)
     return Network(name="trees", streams=streams, operators=boxes, outputs=outputs)
+
+
+def same_producers(
+    rng: np.random.Generator,
+    names: Sequence[str],
+    *,
+    consumers: int,
+    producers: int = 2,
+    passed: float = 0.25,
+    reusable: bool = True,
+) -> Network:
+    """Queries that aggregate the same streams for different consumers, all ends on different nodes."""
+    ends = [names[i] for i in rng.choice(len(names), producers + consumers, replace=False)]
+    streams = {
+        f"p{k}": Stream(name=f"p{k}", rate=(ROWS_PER_S,), bytes=ROW_BYTES, node=ends[k])
+        for k in range(producers)
+    }
+    boxes = {
+        f"a{q}": replace(_box(f"a{q}", list(streams), passed), reusable=reusable) for q in range(consumers)
+    }
+    outputs = {
+        f"c{q}": Output(name=f"c{q}", input=Port(source=f"a{q}"), node=ends[producers + q])
+        for q in range(consumers)
+    }
+    return Network(name="same producers", streams=streams, operators=boxes, outputs=outputs)
 
 
 def usages(problem: Problem, assignment: Ints) -> Floats:

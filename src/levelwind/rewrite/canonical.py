@@ -49,14 +49,11 @@ def _form(tree: Expr) -> Expr:
 
     turned: dict[type[Any], type[Any]] = {exp.GT: exp.LT, exp.GTE: exp.LTE}
 
-    def step(node: Expr) -> Expr:
+    def change(node: Expr) -> Expr:
         if isinstance(node, exp.Paren):
             return node.this
         if isinstance(node, exp.Identifier) and not node.args.get("quoted"):
             return exp.to_identifier(node.this.lower(), quoted=False)
-        return node
-
-    def order(node: Expr) -> Expr:
         if type(node) in turned:
             return turned[type(node)](this=node.expression, expression=node.this)
         if isinstance(node, exp.EQ | exp.NEQ):
@@ -72,7 +69,7 @@ def _form(tree: Expr) -> Expr:
             return whole
         return node
 
-    return _bottom_up(tree.transform(step), order)
+    return _bottom_up(tree, change)
 
 
 def _bottom_up(node: Expr, change: Any) -> Expr:

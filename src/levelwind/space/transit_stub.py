@@ -33,7 +33,7 @@ class TransitStub:
     transit_links, stub_links
         Chance that two nodes of one backbone, or of one site, are linked beyond the tree that connects them.
     backbone_links
-        Links between backbones, per backbone, beyond the tree.
+        Chance that two backbones are linked beyond the tree. GT-ITM's own graphs have them all linked.
     diameter_ms
         The longest route.
     """
@@ -44,7 +44,7 @@ class TransitStub:
     stub_nodes: int = 10
     transit_links: float = 0.6
     stub_links: float = 0.42
-    backbone_links: float = 2.0
+    backbone_links: float = 1.0
     diameter_ms: float = 878.0
 
 
@@ -65,7 +65,7 @@ def transit_stub(rng: np.random.Generator, shape: TransitStub | None = None) -> 
             rng, f"t{domain}", given.transit_nodes, centre, 0.12, given.transit_links, names, links, spots
         )
         backbones.append(members)
-    for a, b in _connected(rng, given.transit_domains, given.backbone_links / given.transit_domains):
+    for a, b in _connected(rng, given.transit_domains, given.backbone_links):
         ends = int(rng.choice(backbones[a])), int(rng.choice(backbones[b]))
         links.append((*ends, BETWEEN_BACKBONES))
     gates = [node for members in backbones for node in members]
