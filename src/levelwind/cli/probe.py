@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from levelwind.cli.errors import DONE, NO
+from levelwind.cli.figures import plain_table
 from levelwind.cli.inputs import read_cluster, writable
 from levelwind.cli.options import ClusterFile, FormatOption, NodeCount
-from levelwind.cli.output import answer, note, plain_table
+from levelwind.cli.output import answer, note
 from levelwind.cli.run import Master, check_master
 from levelwind.errors import input_error
 

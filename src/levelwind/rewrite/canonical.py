@@ -31,7 +31,7 @@ def canonical(text: str) -> str:
     False
     """
     tree = parse_expression(text).tree
-    return text if tree is None else _form(tree.copy()).sql(dialect="spark", comments=False)
+    return text if tree is None else _text(_form(tree.copy()))
 
 
 def qualifiers(text: str) -> frozenset[str]:
@@ -94,5 +94,13 @@ def _cannot_fail(node: Expr) -> bool:
     return all(isinstance(each, plain) for each in node.walk())
 
 
-def _text(node: Expr) -> str:
-    return node.sql(dialect="spark", comments=False)
+def _text(node: Any) -> str:
+    """A tree spelled out: unlike SQL without its brackets, it can be read in one way only."""
+    from sqlglot.expressions import Expr
+
+    if isinstance(node, list):
+        return f"[{', '.join(map(_text, node))}]"
+    if not isinstance(node, Expr):
+        return repr(node)
+    inside = ", ".join(f"{name}={_text(value)}" for name, value in sorted(node.args.items()) if value)
+    return f"{type(node).__name__}({inside})"
