@@ -104,7 +104,7 @@ def test_all_twins_are_shared():
     assert set(shared.served_by) == {f"{told['name']}_twin" for told in COPIED}
 
 
-@settings(max_examples=10)
+@settings(max_examples=4)
 @given(batches=streams(), leave_at=st.integers(0, 8))
 def test_rows_of_twins_are_the_same(batches, leave_at):
     alone = rows("within", batches, reuse=False, leave_at=None)

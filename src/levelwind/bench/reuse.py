@@ -21,7 +21,7 @@ MODULE = "levelwind.bench.reuse"
 QUERIES, ROWS, BATCHES, ROUNDS = 40, 20_000, 20, 3
 MOST = 1.2
 # One condition, one computation, written in two ways each.
-KEPT = ("value >= 100 AND key <> 'k0'", "'k0' != KEY and (100 <= Value)")
+KEPT = ("value >= 100 AND key <> 'k0'", "'k0' != key and (100 <= `value`)")
 SCALED = ("sqrt(value * 2.0) + length(upper(key))", "SQRT( value*2.0 ) + LENGTH(UPPER(key))")
 
 

@@ -1,6 +1,6 @@
 """Expressions in one form: equal texts for expressions that mean the same, however they were written.
 
-Case, spacing, brackets, the order of equals and of conditions that cannot fail do not matter. What could
+The case of keywords, spacing, brackets, the order of equals and of conditions that cannot fail do not matter. What could
 change which rows are errors is left as it is: `b <> 0 AND a / b > 1` is not `a / b > 1 AND b <> 0`.
 """
 
@@ -21,7 +21,7 @@ def canonical(text: str) -> str:
 
     Examples
     --------
-    >>> canonical("Port IN (80,443)") == canonical("port in ( 80, 443 )")
+    >>> canonical("port IN (80,443)") == canonical("port in ( 80, 443 )")
     True
     >>> canonical("5 < size") == canonical("(size > 5)")
     True
@@ -52,8 +52,8 @@ def _form(tree: Expr) -> Expr:
     def change(node: Expr) -> Expr:
         if isinstance(node, exp.Paren):
             return node.this
-        if isinstance(node, exp.Identifier) and not node.args.get("quoted"):
-            return exp.to_identifier(node.this.lower(), quoted=False)
+        if isinstance(node, exp.Identifier):
+            return exp.to_identifier(node.this, quoted=False)  # backticks do not make another column
         if type(node) in turned:
             return turned[type(node)](this=node.expression, expression=node.this)
         if isinstance(node, exp.EQ | exp.NEQ):

@@ -95,7 +95,7 @@ def test_without_latencies_nothing_moves():
     assert not proposed(situation(problem, node, around=None))
 
 
-@pytest.mark.parametrize("check", check_policy("local_relaxation"), ids=lambda check: check.name)
+@pytest.mark.parametrize("check", list(check_policy("local_relaxation")), ids=lambda check: check.name)
 def test_rules_that_hold_for_every_policy(check):
     if check.name in ("valid", "immovable_counts"):
         pytest.skip("it does not balance loads")

@@ -32,12 +32,13 @@ def where(name, text, **more):
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("v > 1", "(V>1)"),
+        ("v > 1", "(v>1)"),
         ("v > 1", "1 < v"),
         ("v >= 1", "1 <= v"),
         ("v = 1", "1 = v"),
+        ("v = 1", "`v` = 1"),
         ("v != 1", "v <> 1"),
-        ("v in (1, 2)", "V IN (1,2)"),
+        ("v in (1, 2)", "v IN (1,2)"),
         ("v = 1 and k = 'a'", "k = 'a' AND v = 1"),
         ("v = 1 or (k = 'a' or v = 2)", "v = 2 or v = 1 or k = 'a'"),
         ("v between 1 and 2", "v  BETWEEN 1 AND 2"),
