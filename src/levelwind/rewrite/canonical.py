@@ -1,7 +1,7 @@
 """Expressions in one form: equal texts for expressions that mean the same, however they were written.
 
 The case of keywords, spacing, brackets, the order of equals and of conditions that cannot fail do not matter.
-What could change which rows are errors is left as it is: `b <> 0 AND a / b > 1` is not `a / b > 1 AND b <> 0`.
+What could change which rows are errors is left alone: `b <> 0 AND a / b > 1` is not `a / b > 1 AND b <> 0`.
 """
 
 from __future__ import annotations
