@@ -11,7 +11,7 @@ from levelwind.placement import make_planner
 from levelwind.reproduce.outcome import Item, Result
 from levelwind.reproduce.wide_area import aggregations, cluster_of, delay_penalties, usages
 from levelwind.reproduce.worlds import cell_seed
-from levelwind.space import VivaldiConfig, embed, find_routes, median_error, transit_stub
+from levelwind.space import TransitStub, VivaldiConfig, embed, find_routes, median_error, transit_stub
 
 PLANNERS: dict[str, tuple[str, dict[str, Any]]] = {
     "optimal": ("optimal_network", {}),
@@ -39,13 +39,17 @@ SHARES = tuple(round(0.05 * k, 2) for k in range(21))
 def cells(quick: bool, seed: int) -> list[Item]:
     """One network per cell, with its queries."""
     networks, queries = (1, 300) if quick else (5, 1000)
-    return [{"network": n, "queries": queries, "seed": cell_seed(seed, 2001, n)} for n in range(networks)]
+    sites = TransitStub().stub_domains
+    return [
+        {"network": n, "queries": queries, "sites": sites, "seed": cell_seed(seed, 2001, n)}
+        for n in range(networks)
+    ]
 
 
 def measure(item: Item) -> Result:
     """Usage and delay by planner: means, and the quantiles that curves are drawn from."""
     rng = np.random.default_rng(item["seed"])
-    topology = transit_stub(rng)
+    topology = transit_stub(rng, TransitStub(stub_domains=item["sites"]))
     latency = find_routes(topology).latency_ms
     cluster = cluster_of(latency, topology)
     problem = make_problem(aggregations(rng, cluster.names, item["queries"]), cluster)
