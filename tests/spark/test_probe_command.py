@@ -31,8 +31,9 @@ def test_round_trips_between_hosts(tmp_path):
         (tmp_path / "cluster.yaml").write_text(f"nodes:\n{nodes}\n")
         file = tmp_path / "latency.csv"
         told = probe(
-            "--cluster", str(tmp_path / "cluster.yaml"), "--master", running.master, "--output", str(file)
-        )
+            "--cluster", str(tmp_path / "cluster.yaml"), "--master", running.master, "--output", str(file),
+            *(text for key, value in running.configuration.items() for text in ("--conf", f"{key}={value}")),
+        )  # fmt: skip
     assert told.returncode == 0, told.stderr
     answer = json.loads(told.stdout)
     (aa, ab), (ba, bb) = answer["latency_ms"]

@@ -19,16 +19,16 @@ streams:
   p:
     schema: {ts: timestamp, src: string, size: int}
     time: ts
-    source: {format: generator, shape: steady, rate: 200, duration: LENGTH, speed: SPEED, batch: BATCH, seed: 3,
-             columns: {src: {kind: zipf, values: 20, prefix: a}, size: {kind: uniform, low: 0, high: 99}}}
+    source: {format: generator, shape: steady, rate: 200, duration: LENGTH, speed: SPEED, batch: BATCH,
+             seed: 3, columns: {src: {kind: zipf, values: 20, prefix: a}, size: {kind: uniform, low: 0, high: 99}}}
 operators:
   - {name: big, kind: filter, input: p, where: "size >= 10"}
   - {name: sum, kind: aggregate, input: big, by: [src], window: {size: 20s}, compute: {total: "sum(size)"}}
   - {name: also_big, kind: filter, input: p, where: "(10 <= size)"}
   - {name: also_sum, kind: aggregate, input: also_big, by: [src], window: {size: 20s},
      compute: {total: "SUM( size )"}}
-  - {name: other_sum, kind: aggregate, input: also_big, by: [src], window: {size: 20s}, compute: {n: "count(*)"},
-     reusable: false}
+  - {name: other_sum, kind: aggregate, input: also_big, by: [src], window: {size: 20s},
+     compute: {n: "count(*)"}, reusable: false}
 queries:
   one: "SELECT src, max(size) AS m FROM p WHERE size > 50 GROUP BY src, window(ts, '20 seconds')"
   two: "SELECT src, min(size) AS m FROM p WHERE 50 < size GROUP BY src, window(ts, '20 seconds')"

@@ -9,10 +9,10 @@ import typer
 
 from levelwind.cli.errors import DONE, NO
 from levelwind.cli.figures import plain_table
-from levelwind.cli.inputs import read_cluster, writable
+from levelwind.cli.inputs import parse_settings, read_cluster, writable
 from levelwind.cli.options import ClusterFile, FormatOption, NodeCount
 from levelwind.cli.output import answer, note
-from levelwind.cli.run import Master, check_master
+from levelwind.cli.run import Conf, Master, check_master
 from levelwind.errors import input_error
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def probe(
     master: Master = "local[*]",
     output_file: MatrixFile = None,
     samples: Samples = 50,
+    conf: Conf = None,
     format: FormatOption = None,
 ) -> int:
     """Measure round trips between the hosts of a Spark cluster.
@@ -53,11 +54,12 @@ def probe(
     if samples < 1:
         rule = "must be at least 1"
         raise input_error(rule, key="--samples", value=samples)
+    settings = parse_settings(conf, option="--conf")
     cluster = read_cluster(cluster_file, nodes)
     from levelwind.spark.probe import latency_matrix, node_hosts, round_trips_ms
     from levelwind.spark.session import start_session
 
-    session = start_session(master)
+    session = start_session(master, settings)
     try:
         trips = round_trips_ms(session.sparkContext, samples=samples)
         hosts = node_hosts(cluster, session.sparkContext)
