@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -21,8 +22,14 @@ pytestmark = [
 COMMAND = [sys.executable, "-m", "levelwind.cli.main", "probe", "--format", "json"]
 
 
-def probe(*arguments):
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False)
+def probe(*arguments, **environment):
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
 
 
 def test_round_trips_between_hosts(tmp_path):
@@ -33,6 +40,7 @@ def test_round_trips_between_hosts(tmp_path):
         told = probe(
             "--cluster", str(tmp_path / "cluster.yaml"), "--master", running.master, "--output", str(file),
             *(text for key, value in running.configuration.items() for text in ("--conf", f"{key}={value}")),
+            **running.environment,
         )  # fmt: skip
     assert told.returncode == 0, told.stderr
     answer = json.loads(told.stdout)

@@ -20,7 +20,8 @@ streams:
     schema: {ts: timestamp, src: string, size: int}
     time: ts
     source: {format: generator, shape: steady, rate: 200, duration: LENGTH, speed: SPEED, batch: BATCH,
-             seed: 3, columns: {src: {kind: zipf, values: 20, prefix: a}, size: {kind: uniform, low: 0, high: 99}}}
+             seed: 3, columns: {src: {kind: zipf, values: 20, prefix: a},
+                                size: {kind: uniform, low: 0, high: 99}}}
 operators:
   - {name: big, kind: filter, input: p, where: "size >= 10"}
   - {name: sum, kind: aggregate, input: big, by: [src], window: {size: 20s}, compute: {total: "sum(size)"}}
