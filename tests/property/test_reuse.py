@@ -109,5 +109,4 @@ def test_all_twins_are_shared():
 def test_rows_of_twins_are_the_same(batches, leave_at):
     alone = rows("within", batches, reuse=False, leave_at=None)
     for hops in ("within", "next"):
-        assert rows(hops, batches, reuse=True, leave_at=None) == alone
         assert rows(hops, batches, reuse=True, leave_at=leave_at) == alone
