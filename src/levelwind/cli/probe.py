@@ -68,7 +68,7 @@ def probe(
     matrix = latency_matrix(cluster, hosts, trips)
     lost = sorted({str(hosts[i]) for i, row in enumerate(matrix) if None in row and len(set(hosts)) > 1})
     missing = any(None in row for row in matrix)
-    found = {
+    found: dict[str, Any] = {
         "nodes": list(cluster.names),
         "hosts": hosts,
         "latency_ms": matrix,

@@ -16,6 +16,9 @@ from levelwind.space.routes import find_routes
 # Policy weights as GT-ITM hands them out: a path within a domain stays there, and no path leads through a
 # site that it neither begins nor ends in.
 INSIDE, BETWEEN_BACKBONES, TO_SITE = 1.0, 3.0, 7.0
+# How far nodes lie from the centre of their backbone, and of their site, in a plane of side 1, and sites from
+# their transit node: GT-ITM's usual proportions, 283 : 142 : 72.
+BACKBONE_RADIUS, SITE_RADIUS = 0.25, 0.125
 # Latencies are multiples of this many ms, so that sums of them are exact whatever the order.
 GRAIN_MS = 1.0 / 1024.0
 
@@ -62,7 +65,15 @@ def transit_stub(rng: np.random.Generator, shape: TransitStub | None = None) -> 
     for domain in range(given.transit_domains):
         centre = rng.uniform(0.0, 1.0, 2)
         members = _domain(
-            rng, f"t{domain}", given.transit_nodes, centre, 0.12, given.transit_links, names, links, spots
+            rng,
+            f"t{domain}",
+            given.transit_nodes,
+            centre,
+            BACKBONE_RADIUS,
+            given.transit_links,
+            names,
+            links,
+            spots,
         )
         backbones.append(members)
     for a, b in _connected(rng, given.transit_domains, given.backbone_links):
@@ -71,9 +82,9 @@ def transit_stub(rng: np.random.Generator, shape: TransitStub | None = None) -> 
     gates = [node for members in backbones for node in members]
     for site in range(given.stub_domains):
         gate = gates[site % len(gates)]
-        centre = spots[gate] + rng.normal(0.0, 0.05, 2)
+        centre = spots[gate] + rng.uniform(-SITE_RADIUS, SITE_RADIUS, 2)
         members = _domain(
-            rng, f"s{site}", given.stub_nodes, centre, 0.03, given.stub_links, names, links, spots
+            rng, f"s{site}", given.stub_nodes, centre, SITE_RADIUS, given.stub_links, names, links, spots
         )
         links.append((gate, int(rng.choice(members)), TO_SITE))
     length = [float(np.hypot(*(spots[a] - spots[b]))) for a, b, _ in links]
