@@ -10,6 +10,7 @@ import numpy as np
 from levelwind.balance.protocol import Proposal, Situation
 from levelwind.balance.surroundings import Surroundings
 from levelwind.loads.arrays import Floats, Ints, sum_by
+from levelwind.placement.pairs import Flags
 from levelwind.plugins import option
 from levelwind.space import CostSpace, VivaldiConfig, embed
 
@@ -24,7 +25,8 @@ class LocalRelaxationPolicy:
     A unit whose rest point lies within ``displacement`` of its node is not looked at. For the others the
     ``k`` nodes nearest to the point, and those of its neighbours, are looked at, as far as they have CPU for
     it; with ``probe`` by their latencies, without by their coordinates. A move must save the share ``saving``
-    of the network usage of the unit's streams, of all its users together. One query moves at a time: the
+    of the network usage of the unit's streams, of all its users together, and ``certainty`` times what the
+    latencies may be off: of many candidates some look good by chance. One query moves at a time: the
     unit that saves most.
 
     Notes
@@ -40,6 +42,7 @@ class LocalRelaxationPolicy:
     displacement: float = option(
         5.0, "ms between rest point and node below which nothing is looked up", least=0.0
     )
+    certainty: float = option(2.0, "standard errors of the latencies that a saving must exceed", least=0.0)
     saving: float = option(0.1, "least share of an operator's network usage that a move must save", least=0.0)
     probe: bool = option(True, "look up the candidates' real latencies, not only their coordinates")
     load_weight: float = option(0.0, "how many ms a full node moves away in the cost space", least=0.0)
@@ -98,22 +101,31 @@ class LocalRelaxationPolicy:
         if not len(near):
             return None
         places = np.append(near, here)
-        away = np.where(outward[:, None], latency[places[None, :], other[:, None]], latency[other][:, places])
-        away = np.where(places[None, :] == other[:, None], 0.0, away)
-        usage = (rate[:, None] * away).sum(axis=0) / 1000.0
-        chosen = int(np.argmin(usage[:-1]))
-        saved = float(usage[-1] - usage[chosen])
-        return (saved, int(near[chosen])) if saved > max(self.saving * usage[-1], 1e-12) else None
+        usage = (rate[:, None] * _between(latency, places, other, outward)).sum(axis=0) / 1000.0
+        saved = usage[-1] - usage[:-1]
+        sure = saved
+        if around.error_ms is not None and self.probe:
+            off = rate[:, None] * _between(around.error_ms, places, other, outward) / 1000.0
+            squared = (off * off).sum(axis=0)
+            sure = saved - self.certainty * np.sqrt(squared[:-1] + squared[-1])
+        chosen = int(np.argmax(sure))
+        if sure[chosen] <= max(self.saving * usage[-1], 1e-12):
+            return None
+        return float(saved[chosen]), int(near[chosen])
 
 
-def _neighbours(
-    situation: Situation, around: Surroundings, members: Ints
-) -> tuple[Ints, np.ndarray[tuple[int], np.dtype[np.bool_]], Floats]:
+def _between(latency: Floats, places: Ints, other: Ints, outward: Flags) -> Floats:
+    """Latency of each arc (rows) with the unit on each place (columns), in the direction that rows go."""
+    away = np.where(outward[:, None], latency[places[None, :], other[:, None]], latency[other][:, places])
+    return np.where(places[None, :] == other[:, None], 0.0, away)
+
+
+def _neighbours(situation: Situation, around: Surroundings, members: Ints) -> tuple[Ints, Flags, Floats]:
     """Nodes that a unit exchanges rows with, arc by arc; whether the rows go there; and their rates."""
     inside = np.zeros(len(situation.node), dtype=bool)
     inside[members] = True
 
-    def at(ends: Ints) -> tuple[Ints, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+    def at(ends: Ints) -> tuple[Ints, Flags]:
         is_operator = ends >= 0
         node = np.where(is_operator, situation.node[np.maximum(ends, 0)], -1 - ends)
         return node, is_operator & inside[np.maximum(ends, 0)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,15 +23,32 @@ class Surroundings:
         Bytes per second, rows per second where rows state no size.
     latency_ms
         One-way, between all nodes of the situation.
+    error_ms
+        One standard error of each latency, where it was measured several times; None: taken as certain.
     """
 
     source: Ints
     target: Ints
     rate: Floats
     latency_ms: Floats
+    error_ms: Floats | None = None
 
 
-def surroundings(problem: Problem, latency_ms: Floats) -> Surroundings:
+def estimated(history: Sequence[Floats]) -> tuple[Floats, Floats | None]:
+    """Mean of matrices measured one after the other, and its standard error; None for a single one.
+
+    The error of few samples is itself uncertain and is made larger, about as Student's distribution does:
+    what they seem to promise must not move anything.
+    """
+    count = len(history)
+    if count == 1:
+        return history[0], None
+    matrices = np.asarray(history)
+    few = 1.0 + 10.0 / (count - 1) ** 2
+    return matrices.mean(axis=0), matrices.std(axis=0, ddof=1) * (few / count**0.5)
+
+
+def surroundings(problem: Problem, latency_ms: Floats, error_ms: Floats | None = None) -> Surroundings:
     """The arcs of a problem at its stated rates; ends that state no node are left out. O(arcs)."""
     network, index = problem.network, {name: i for i, name in enumerate(problem.cluster.names)}
     rows: list[tuple[int, int, float]] = []
@@ -52,4 +70,5 @@ def surroundings(problem: Problem, latency_ms: Floats) -> Surroundings:
         target=np.array([row[1] for row in rows], dtype=np.int64),
         rate=np.array([row[2] for row in rows], dtype=np.float64),
         latency_ms=latency_ms,
+        error_ms=error_ms,
     )

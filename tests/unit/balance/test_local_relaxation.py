@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from levelwind.balance import Situation, make_policy, surroundings
+from levelwind.balance.surroundings import estimated
 from levelwind.control.events import LatencyMeasured, StatisticsReported
 from levelwind.control.instructions import Move
 from levelwind.control.manager import Manager
@@ -78,6 +79,25 @@ def test_thresholds():
     problem, node = world(3)
     assert not proposed(situation(problem, node), saving=0.99)
     assert not proposed(situation(problem, node), displacement=1e6)
+
+
+def test_what_may_be_chance_moves_nothing():
+    problem, node = world(3)
+    latency = np.array(problem.cluster.latency_ms)
+    sure, unsure = (surroundings(problem, latency, np.full_like(latency, ms)) for ms in (0.1, 60.0))
+    assert proposed(situation(problem, node, around=sure))
+    assert not proposed(situation(problem, node, around=unsure))
+    assert proposed(situation(problem, node, around=unsure), certainty=0.0)
+
+
+def test_means_and_errors_of_reports():
+    rng = np.random.default_rng(0)
+    reports = [rng.normal(10.0, 2.0, (50, 50)) for _ in range(25)]
+    mean, error = estimated(reports)
+    assert np.allclose(mean, np.mean(reports, axis=0))
+    assert np.median(error) == pytest.approx(2.0 / 5.0, rel=0.1)
+    assert estimated(reports[:1])[1] is None
+    assert np.median(estimated(reports[:2])[1]) > 5.0  # two samples say next to nothing
 
 
 def test_full_nodes_get_nothing():
