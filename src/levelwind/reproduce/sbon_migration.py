@@ -5,10 +5,10 @@ policy decides on the means of all slices so far and their errors, and what that
 slice, which it has not seen. These are personal devices: a latency varies by three quarters of its mean, so
 the paper's filter, which finds the base of a link, says little of what rows will meet.
 
-How the rule came about: about 100 combinations of estimate (mean, median, 20th percentile), history, thresholds and
-certainty were tried in a model of it on 120 other pairs of the same hosts and slices. With the paper's filter 27 to
-44% of those pairs were worse off. The policy's defaults (certainty 2, saving 0.1) were taken from there, and not
-changed after the pairs of figure 12 were looked at. Other hosts were not tried.
+How the rule came about: about 100 combinations of estimate (mean, median, 20th percentile), history,
+thresholds and certainty were tried in a model of it on 120 other pairs of the same hosts and slices. With the
+paper's filter 27 to 44% of those pairs were worse off. The policy's defaults (certainty 2, saving 0.1) were
+taken from there, and not changed after the pairs of figure 12 were looked at. Other hosts were not tried.
 """
 
 from __future__ import annotations
