@@ -29,7 +29,7 @@ reproduce: setup  ## the papers' figures and tables
 setup: .venv/ready .venv/kernels
 
 # numba keeps compiled code by the file a function stands in, not by the files of those it calls.
-.venv/kernels: .venv/ready $(wildcard $(addprefix src/levelwind/,placement/*.py balance/*.py diffusion/*.py sim/*.py operators/*.py operators/*/*.py))
+.venv/kernels: .venv/ready $(wildcard $(addprefix src/levelwind/,space/*.py placement/*.py balance/*.py diffusion/*.py sim/*.py operators/*.py operators/*/*.py))
 	@find src -name '*.nb[ic]' -delete
 	@touch $@
 

@@ -88,7 +88,9 @@ def plan(
     >>> result.placement["a"] != result.placement["b"], result.measures.feasible_ratio
     (True, 1.0)
     """
-    problem = make_problem(network, _cluster(cluster), current=None if current is None else _by_name(current))
+    problem = make_problem(
+        network, cluster_of(cluster), current=None if current is None else _by_name(current)
+    )
     return _plan(problem, planner, options, seed)
 
 
@@ -101,7 +103,7 @@ def measure(
     moved_from: Placement | Plan | None = None,
 ) -> Measures:
     """What a placement is worth."""
-    problem = make_problem(network, _cluster(cluster))
+    problem = make_problem(network, cluster_of(cluster))
     before = None if moved_from is None else _assignment(problem, moved_from)
     return measure_assignment(problem, _assignment(problem, placement), seed=seed, moved_from=before)
 
@@ -116,7 +118,9 @@ def compare(
     current: Placement | Plan | None = None,
 ) -> tuple[Plan, ...]:
     """Plans of several planners for the same network, in the order asked for."""
-    problem = make_problem(network, _cluster(cluster), current=None if current is None else _by_name(current))
+    problem = make_problem(
+        network, cluster_of(cluster), current=None if current is None else _by_name(current)
+    )
     return tuple(_plan(problem, name, (options or {}).get(name), seed) for name in planners)
 
 
@@ -127,7 +131,7 @@ def explain(
 
     A bare placement carries no reasons; a `Plan` does.
     """
-    problem = make_problem(network, _cluster(cluster))
+    problem = make_problem(network, cluster_of(cluster))
     assignment = _assignment(problem, placement)
     names = problem.physical.names
     if operator not in names:
@@ -250,8 +254,13 @@ def _plan(
     )
 
 
-def _cluster(cluster: Cluster | int) -> Cluster:
+def cluster_of(cluster: Cluster | int) -> Cluster:
+    """A cluster: as given, with the latencies of its routes if it states none; or that many equal nodes."""
     if isinstance(cluster, Cluster):
+        if cluster.latency_ms is None and cluster.topology is not None:
+            from levelwind.space.latency import with_latency  # compiled loops: only those wait who need it
+
+            return with_latency(cluster)
         return cluster
     if not isinstance(cluster, int) or isinstance(cluster, bool) or not 1 <= cluster <= MOST_NODES:
         rule = f"must be a Cluster or a number of nodes from 1 to {MOST_NODES}"

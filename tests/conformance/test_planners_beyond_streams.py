@@ -10,9 +10,10 @@ import pytest
 from levelwind import planning
 from levelwind.model import Cluster, Filter, Join, Model, Network, Operator, PlanStatus, Port, Stream
 from levelwind.placement import planner_names
+from levelwind.testing import meshed
 
 OPTIONS: dict[str, dict[str, Any]] = {"resilient": {"budget": 0.02}}
-CLUSTER = Cluster.equal(3)
+CLUSTER = meshed(Cluster.equal(3))
 
 
 def wave(k: int) -> tuple[float, ...]:
@@ -52,7 +53,7 @@ def series_alone() -> Network:
 @pytest.mark.parametrize("planner", planner_names())
 def test_every_operator_is_placed(planner, network):
     made = network()
-    for cluster in (CLUSTER, Cluster.equal(1)):
+    for cluster in (CLUSTER, meshed(Cluster.equal(1))):
         plan = planning.plan(made, cluster, planner, options=OPTIONS.get(planner))
         assert plan.status is PlanStatus.PLACED
         assert set(plan.placement) == set(made.operators)

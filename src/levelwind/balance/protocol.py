@@ -8,6 +8,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from levelwind.balance.surroundings import Surroundings
 from levelwind.loads.arrays import Floats, Ints
 
 
@@ -30,6 +31,8 @@ class Situation:
         Operators with the same number stand together (one table) and move together.
     state_bytes
         State that a move of the operator carries.
+    around
+        What operators send each other and what lies between the nodes, where latencies are known.
     """
 
     series: Floats
@@ -38,6 +41,7 @@ class Situation:
     movable: NDArray[np.bool_]
     unit: Ints
     state_bytes: Floats
+    around: Surroundings | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

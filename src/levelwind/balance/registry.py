@@ -17,6 +17,7 @@ BUILT_IN = {
     "cor_se_imp": "levelwind.balance.cor_se_imp:CorSeImpPolicy",
     "llf_bal": "levelwind.balance.llf_bal:LlfBalPolicy",
     "rand_bal": "levelwind.balance.rand_bal:RandBalPolicy",
+    "local_relaxation": "levelwind.balance.local_relaxation:LocalRelaxationPolicy",
 }
 ENTRY_POINTS = "levelwind.policies"
 POLICIES = Registry(kind="policy", built_in=BUILT_IN, entry_points=ENTRY_POINTS)

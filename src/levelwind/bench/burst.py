@@ -176,6 +176,7 @@ def _one(told: Network, nodes: Cluster, contender: Contender, session: Any, fold
         spark=session,
         run_dir=folder,
         until_idle=True,
+        reuse=False,
         on_step=note,
         policy=contender.policy,
     )

@@ -32,6 +32,8 @@ BENCHMARKS = {
     "moves": "a batch with moves, against those around it; time and bytes per operator and window",
     "burst": "the rate that planners and policies sustain on a capped cluster, over that of connected",
     "agreement": "node loads and latency in the simulator, against the same network on a capped cluster",
+    "relaxation": "relaxation of 1,000 queries on 1,550 nodes, against figure 7 and a search of all nodes",
+    "reuse": "CPU of 40 queries that share a beginning, against the beginning once and 40 ends",
     "feasible": "the feasible set measured on a capped cluster, against the model's",
 }
 

@@ -70,11 +70,13 @@ def watch(
     batches: int | None = None,
     on_step: Callable[[Step], None] | None = None,
     session: Any = None,
+    reuse: bool = False,
 ) -> list[Seen]:
     """Run a network on this machine, and say what happened; the closing step is left out.
 
     Runs to the end of the sources, or stops after a number of ``batches`` with everything open left open.
-    ``folder`` is that of the run: a second run there goes on where the first one stopped.
+    ``folder`` is that of the run: a second run there goes on where the first one stopped. Equal operators are
+    computed each for itself unless ``reuse`` says otherwise: a benchmark means as many as it writes.
     """
     seen: list[Seen] = []
 
@@ -96,6 +98,7 @@ def watch(
         run_dir=folder,
         moves=moves,
         until_idle=batches is None,
+        reuse=reuse,
         on_step=note,
     )
     try:

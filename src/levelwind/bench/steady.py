@@ -56,7 +56,7 @@ def _run(network: Network, folder: Path, batches: int, on_step: Callable[[Step],
         if len(taken) == batches:
             begun.directory.ask(Command("stop"))  # read before the next batch begins
 
-    begun = prepare(network, CORES, master=MASTER, run_dir=folder, on_step=note)
+    begun = prepare(network, CORES, master=MASTER, run_dir=folder, reuse=False, on_step=note)
     try:
         begun.start().wait()
     finally:

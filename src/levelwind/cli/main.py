@@ -34,6 +34,7 @@ from levelwind.cli.move import move
 from levelwind.cli.plan import plan
 from levelwind.cli.planners import planners
 from levelwind.cli.policies import policies
+from levelwind.cli.probe import probe
 from levelwind.cli.remove import remove
 from levelwind.cli.reproduce import reproduce
 from levelwind.cli.run import run
@@ -57,6 +58,7 @@ COMMANDS = (
     planners,
     policies,
     simulate,
+    probe,
     run,
     status,
     stats,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -44,6 +44,15 @@ OutputFile = Annotated[
 ]
 
 
+Reuse = Annotated[
+    bool,
+    typer.Option(
+        "--reuse",
+        help="Let queries use each other's equal operators where that lowers network usage.",
+    ),
+]
+
+
 def plan(
     network_file: NetworkFile,
     cluster_file: ClusterFile = None,
@@ -52,10 +61,14 @@ def plan(
     settings: Settings = None,
     from_file: FromFile = None,
     output_file: OutputFile = None,
+    reuse: Reuse = False,
     seed: Seed = 0,
     format: FormatOption = None,
 ) -> int:
     """Decide where every operator runs.
+
+    With --reuse, operators that do the same to the same rows are one wherever that spares the network
+    something; the answer says who is served by whom.
 
     Ends with exit code 1 if there is no plan that keeps all rules.
 
@@ -71,14 +84,23 @@ def plan(
     from levelwind import planning
     from levelwind.model import PlanStatus
 
-    made = planning.plan(network, cluster, planner, options=options, seed=seed, current=before)
+    served: dict[str, Any] = {}
+    if reuse:
+        from levelwind.sharing import plan_shared
+
+        found = plan_shared(network, planning.cluster_of(cluster), planner, options=options, seed=seed)
+        made, network = found.plan, found.network
+        served = {"shared": dict(found.served_by), "usage_apart": found.usage_apart}
+    else:
+        made = planning.plan(network, cluster, planner, options=options, seed=seed, current=before)
     placed = made.status is PlanStatus.PLACED
     if output_file is not None and placed:
-        _replace(output_file, json_text(made.as_dict()))
+        _replace(output_file, json_text({**made.as_dict(), **served}))
     elif output_file is not None:
         note(f"there is no plan to write to {output_file}")
     remarks = made.as_dict()["notes"]
-    answer(format, made.as_dict, lambda: plan_text(made, network, cluster), remarks=remarks)
+    whole = {**made.as_dict(), **served}
+    answer(format, lambda: whole, lambda: plan_text(made, network, cluster), remarks=remarks)
     return DONE if placed else NO
 
 

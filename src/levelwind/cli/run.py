@@ -34,7 +34,7 @@ from levelwind.cli.options import (
 from levelwind.cli.output import answer, note
 from levelwind.cli.plan import plural
 from levelwind.cli.runs import grouped, shown_path
-from levelwind.errors import InputError, LevelwindError, Problem
+from levelwind.errors import InputError, LevelwindError, Problem, input_error
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -97,6 +97,13 @@ ReplanAfter = Annotated[
         show_default=False,
     ),
 ]
+Reuse = Annotated[
+    bool,
+    typer.Option(
+        "--reuse/--no-reuse",
+        help="Compute equal operators over equal inputs once, unless they say reusable: false.",
+    ),
+]
 Conf = Annotated[
     list[str] | None,
     typer.Option(
@@ -124,6 +131,7 @@ def run(
     run_dir: RunDir = None,
     moves_file: MovesFile = None,
     until_idle: UntilIdle = False,
+    reuse: Reuse = True,
     replan_after: ReplanAfter = None,
     conf: Conf = None,
     seed: Seed = 0,
@@ -148,6 +156,7 @@ def run(
         until_idle=until_idle,
         checkpoint=checkpoint,
         run_dir=run_dir,
+        reuse=reuse,
     )
     _read(asked, settings, conf, replan_after)
     with asked.collecting():
@@ -170,6 +179,7 @@ class _Asked:
     until_idle: bool
     checkpoint: Path | None
     run_dir: Path | None
+    reuse: bool
     network: Network = field(init=False)
     cluster: Cluster = field(init=False)
     options: Mapping[str, str] = field(default_factory=dict)
@@ -203,9 +213,8 @@ def _read(
         for key in asked.conf
         if not key.startswith("spark.")
     ]
-    if not MASTER.fullmatch(asked.master):
-        rule, hint = "must be a master of Spark's", "such as local[2] or spark://host:7077"
-        asked.problems.append(Problem(rule=rule, key="--master", value=asked.master, hint=hint))
+    with asked.collecting():
+        check_master(asked.master)
     if replan_after is not None:
         from levelwind.frontend import parse_duration
 
@@ -215,6 +224,13 @@ def _read(
             asked.problems.append(Problem(rule=str(error), key="--replan-after", value=replan_after))
     for option, path in (("--checkpoint", asked.checkpoint), ("--run-dir", asked.run_dir)):
         asked.problems += _directory_problems(option, path)
+
+
+def check_master(master: str) -> None:
+    """Refuse what Spark would not take for a master."""
+    if not MASTER.fullmatch(master):
+        rule, hint = "must be a master of Spark's", "such as local[2] or spark://host:7077"
+        raise input_error(rule, key="--master", value=master, hint=hint)
 
 
 def _directory_problems(option: str, path: Path | None) -> list[Problem]:
@@ -259,8 +275,10 @@ def _planned(asked: _Asked) -> Mapping[str, str] | None:
     """Where the planner puts operators; None, with the reasons on stderr, if it finds no place."""
     from levelwind import planning
     from levelwind.model import PlanStatus
+    from levelwind.rewrite import share
 
-    made = planning.plan(asked.network, asked.cluster, asked.planner, options=asked.options, seed=asked.seed)
+    network = share(asked.network).network if asked.reuse else asked.network
+    made = planning.plan(network, asked.cluster, asked.planner, options=asked.options, seed=asked.seed)
     asked.notes = made.notes
     if made.status is PlanStatus.PLACED:
         return made.placement
@@ -293,6 +311,7 @@ def _prepare(asked: _Asked) -> tuple[Watcher, Run]:
         moves=[move.scripted() for move in asked.moves],
         **asked.balancing,
         until_idle=asked.until_idle,
+        reuse=asked.reuse,
         on_step=watcher.on_step,
         seed=asked.seed,
     )

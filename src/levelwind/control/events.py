@@ -24,6 +24,15 @@ class StatisticsReported:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyMeasured:
+    """Latencies between nodes, one-way in ms: a row and a column for each of ``nodes``."""
+
+    at_s: float
+    nodes: tuple[str, ...]
+    latency_ms: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeJoined:
     """A node can be used from now on."""
 
@@ -83,6 +92,7 @@ class OperatorMoved:
 
 Event = (
     StatisticsReported
+    | LatencyMeasured
     | NodeJoined
     | NodeLost
     | QueryAdded

@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from levelwind.balance.protocol import Policy, Proposal, Situation
+from levelwind.control.distances import Distances
 from levelwind.control.events import (
     Event,
+    LatencyMeasured,
     MoveDone,
     MoveFailed,
     NodeJoined,
@@ -90,6 +92,7 @@ class Manager:
         self._limits = Limits(moved_load=moved_load_budget, moves=most_moves, state_bytes=most_state_bytes)
         self._nodes: dict[str, Node] = {node.name: node for node in cluster.nodes}  # lost ones included
         self._cluster = cluster
+        self._distances = Distances(cluster)
         self._live: list[str] = list(cluster.names)
         self._roster = make_roster(network, cluster)
         self._node: list[str | None] = self._checked(placement)
@@ -146,6 +149,9 @@ class Manager:
             return self._joined(event)
         if isinstance(event, QueryAdded | QueryRemoved):
             return self._changed(event)
+        if isinstance(event, LatencyMeasured):
+            self._distances.measured(event)
+            return ()
         rule = "must be an event of levelwind.control.events"
         raise input_error(rule, key="event", value=type(event).__name__)
 
@@ -170,6 +176,7 @@ class Manager:
             movable=movable,
             unit=self._roster.unit,
             state_bytes=state_bytes,
+            around=self._distances.around(self._roster.network, [self._nodes[name] for name in self._live]),
         )
         proposed = self._policy.propose(situation, rng=self._rng)
         return alarms + (self._judge(event.at_s, proposed, state_bytes) if proposed else ())

@@ -11,17 +11,18 @@ from levelwind.frontend.draft import value_of
 from levelwind.frontend.latency import read_latency
 from levelwind.frontend.report import BAD, Report
 from levelwind.frontend.series import resolve_path
+from levelwind.frontend.topology import read_topology
 from levelwind.model import Cluster, Node
 from levelwind.model.frozen import frozen_mapping
 
 
 def load_cluster(path: str | os.PathLike[str]) -> Cluster:
-    """Reads a cluster file, YAML or JSON, and the latency matrix that it names.
+    """Reads a cluster file, YAML or JSON, and the latency matrix and the topology that it names.
 
     Raises
     ------
     InputError
-        With every problem of both files.
+        With every problem of all these files.
     """
     report = Report(read_document(path, what="a cluster file"))
     values = CLUSTER.read(report.document.value, (), report)
@@ -33,11 +34,10 @@ def load_cluster(path: str | os.PathLike[str]) -> Cluster:
     if latency is not None:
         file = resolve_path(latency, report.document.base)
         matrix = read_latency(file, [node.name for node in nodes], ("latency",), report)
-    topology = value_of(values, "topology")
-    if topology is not None:
-        topology = resolve_path(topology, report.document.base)
-        if not os.path.isfile(topology):
-            report.add(("topology",), "the topology file must exist", topology)
+    topology = None
+    if value_of(values, "topology") is not None:
+        file = resolve_path(value_of(values, "topology"), report.document.base)
+        topology = read_topology(file, [node.name for node in nodes], ("topology",), report)
     report.raise_problems()
     return Cluster(
         nodes=tuple(nodes),

@@ -65,6 +65,9 @@ class _Table:
                 self._note("every node in the header must have its row", self.header_line, name)
                 continue
             line, cells = rows[name]
+            if (plain := _numbers(cells, [column[to] for to in wanted])) is not None:
+                found.append(plain)
+                continue
             found.append(tuple([self._cell(cells, column[to], line, name, to) for to in wanted]))
         return tuple(found)
 
@@ -111,3 +114,13 @@ class _Table:
             self.problems.append(
                 Problem(rule=rule, key="latency", file=self.file, line=line, value=value, hint=hint)
             )
+
+
+def _numbers(cells: list[str], places: list[int]) -> tuple[float, ...] | None:
+    """The cells as latencies if nothing is wrong with any of them: a large matrix is read in no time."""
+    try:
+        values = tuple([float(cells[place]) for place in places])
+    except (ValueError, IndexError):
+        return None
+    # A sum is finite only if all parts are.
+    return values if min(values) >= 0 and math.isfinite(sum(values)) else None

@@ -25,6 +25,7 @@ from levelwind.model.operator import (
 )
 from levelwind.model.plan import Measures, Plan, PlanStatus
 from levelwind.model.stream import Column, ErrorPolicy, Output, Port, Query, Schema, Stream
+from levelwind.model.topology import Link, Topology
 
 __all__ = [
     "Aggregate",
@@ -38,6 +39,7 @@ __all__ = [
     "Fusion",
     "Join",
     "JoinPart",
+    "Link",
     "Map",
     "Measures",
     "Model",
@@ -58,5 +60,6 @@ __all__ = [
     "SqlWrite",
     "Stream",
     "TimeWindow",
+    "Topology",
     "Union",
 ]

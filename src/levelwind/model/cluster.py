@@ -8,6 +8,7 @@ from typing import Any
 
 from levelwind.errors import InputError, Problem
 from levelwind.model.frozen import frozen_mapping
+from levelwind.model.topology import Topology
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,12 +27,12 @@ class Node:
 class Cluster:
     """All nodes, in the order of the file, and the network between them.
 
-    ``latency_ms[i][j]`` is the one-way latency from node i to node j.
+    ``latency_ms[i][j]`` is the one-way latency from node i to node j. ``topology`` gives the routes.
     """
 
     nodes: tuple[Node, ...]
     latency_ms: tuple[tuple[float, ...], ...] | None = None
-    topology: str | None = None
+    topology: Topology | None = None
     network_bandwidth_bytes_per_s: float | None = None
 
     def __post_init__(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from levelwind.loads.arrays import Ints
+from levelwind.placement.delays import Paths, delay_of, unlimited
 from levelwind.placement.rays import OVERHEAD, Rays, add, compiled, fill, shift_streams, volume_of
 
 # Rounding adds up in single precision: after so many accepted changes the table is worked out afresh.
@@ -14,7 +15,15 @@ REFRESH = 1024
 
 
 def anneal(
-    rays: Rays, nodes: Ints, free: Ints, *, seed: int, work: float, hot: float, cold: float
+    rays: Rays,
+    nodes: Ints,
+    free: Ints,
+    *,
+    seed: int,
+    work: float,
+    hot: float,
+    cold: float,
+    paths: Paths | None = None,
 ) -> tuple[Ints, float, int]:
     """Improve a plan.
 
@@ -27,12 +36,16 @@ def anneal(
     hot, cold
         Temperatures at the start and the end: a plan that loses the share x of the volume is accepted
         with chance exp(−x / temperature).
+    paths
+        Paths that no plan may make longer than their limit; the plan to begin with must keep it.
 
     Returns
     -------
     The best plan met, its value on the rays (negative: overload at the lower bound), and plans tried.
     """
-    found, value, tries = _anneal(rays, nodes.copy(), free, np.uint64(2 * seed + 1), work, hot, cold)
+    within = unlimited() if paths is None else paths
+    first = np.uint64(2 * seed + 1)
+    found, value, tries = _anneal(rays, nodes.copy(), free, first, work, hot, cold, within)
     return found, float(value), int(tries)
 
 
@@ -42,7 +55,10 @@ def value_on(rays: Rays, nodes: Ints) -> float:
 
 
 @compiled
-def _anneal(rays: Rays, nodes: Ints, free: Ints, state: Any, work: float, hot: float, cold: float) -> Any:
+def _anneal(
+    rays: Rays, nodes: Ints, free: Ints, state: Any, work: float, hot: float, cold: float, paths: Paths
+) -> Any:
+    limited = len(paths.reaches) > 0
     unit, cpu, planes, ideal, power = rays.unit, rays.cpu, rays.planes, rays.ideal, rays.power
     n, width = len(cpu), unit.shape[1]
     carried = len(rays.home) > 0
@@ -109,6 +125,8 @@ def _anneal(rays: Rays, nodes: Ints, free: Ints, state: Any, work: float, hot: f
             state = _next(state)
             chance = (_bits(state) + 1) / 9007199254740993.0
             accept = fresh / value - 1.0 > heat * np.log(chance)
+        if accept and limited:
+            accept = delay_of(paths, nodes) <= paths.limit_ms
         if not accept:
             nodes[one] = source
             if other >= 0:

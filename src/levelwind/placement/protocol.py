@@ -40,6 +40,9 @@ class Planner(Protocol):
     same answer for the same problem and generator, and treat nodes by their position, never by their name.
     It must not read a clock, a file or a global random state. What it cannot do it says by its status;
     exceptions are for wrong input. It is a frozen dataclass: its fields are its options, made by `option`.
+
+    ``needs`` is what must be stated, word by word: nothing, rates, series (rates that vary), latency between
+    the nodes, topology (their routes).
     """
 
     name: ClassVar[str]
@@ -58,9 +61,26 @@ def infeasible(*notes: str) -> Decision:
 
 
 def check_needs(planner: Planner, problem: Problem) -> None:
-    """Refuse a planner that decides by rates or series when the network states none (an input error)."""
+    """Refuse a planner that decides by rates, series or latencies where none are stated (an input error)."""
+    needs = planner.needs.split()
+    if "latency" in needs and problem.cluster.latency_ms is None:
+        rule = "this planner needs the latencies between the nodes"
+        raise input_error(
+            rule,
+            key=f"planner {planner.name}",
+            value="a cluster without latency",
+            hint="name a matrix in the cluster file's `latency`; levelwind probe measures one",
+        )
+    if "topology" in needs and problem.cluster.topology is None:
+        rule = "this planner needs the routes between the nodes"
+        raise input_error(
+            rule,
+            key=f"planner {planner.name}",
+            value="a cluster without topology",
+            hint="name a GraphML file in the cluster file's `topology`",
+        )
     missing = list(problem.rates.missing)
-    if planner.needs == "series" and not missing and problem.load_series is None:
+    if "series" in needs and not missing and problem.load_series is None:
         rule = "this planner needs rates that vary over time"
         raise input_error(
             rule,
@@ -68,7 +88,7 @@ def check_needs(planner: Planner, problem: Problem) -> None:
             value="constant rates of " + (", ".join(problem.network.streams) or "no stream"),
             hint="give `rate` as a list or a CSV file, one sample a second",
         )
-    if planner.needs in ("rates", "series") and missing:
+    if ("rates" in needs or "series" in needs) and missing:
         rule = "this planner needs the streams' rates"
         raise input_error(
             rule,

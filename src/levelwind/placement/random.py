@@ -1,4 +1,4 @@
-"""Chance, with equal counts or with equal loads: what a plan is worth that nobody thought about."""
+"""Chance, with equal counts, equal loads or neither: what a plan is worth that nobody thought about."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import numpy as np
 from levelwind.loads.problem import Problem
 from levelwind.model import PlanStatus
 from levelwind.placement.balance import place_by_load
+from levelwind.placement.flows import make_flows
 from levelwind.placement.protocol import Decision, infeasible
+from levelwind.placement.room import Room
 from levelwind.placement.units import make_units
 
 
@@ -65,3 +67,34 @@ class RandomBalancedPlanner:
             for unit in units.of.tolist()
         ]
         return Decision(status=PlanStatus.PLACED, assignment=units.assignment(nodes), reasons=reasons)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomNodePlanner:
+    """Each operator to any node that has room for it, all with the same chance.
+
+    Room is counted at the stated rates; where a rate is missing, any node will do. O(operators × nodes).
+    Reference: seed 002, section 4.1 (RANDOM).
+    """
+
+    name: ClassVar[str] = "random_node"
+    summary: ClassVar[str] = "each operator on any node, by chance"
+    origin: ClassVar[str] = "seed 002, section 4.1"
+    needs: ClassVar[str] = "nothing"
+
+    def plan(self, problem: Problem, *, rng: np.random.Generator) -> Decision:
+        """Draw a node for each operator."""
+        units = make_units(problem)
+        if units.conflicts:
+            return infeasible(*units.conflicts)
+        room = Room(make_flows(units))
+        if (why := room.overfull()) is not None:
+            return infeasible(why)
+        for unit in np.flatnonzero(units.fixed < 0).tolist():
+            first = int(rng.integers(len(problem.cpu)))
+            if room.first_fit(unit, (first,)) is None:
+                others = rng.permutation(len(problem.cpu)).tolist()
+                if room.first_fit(unit, others) is None:
+                    return infeasible(room.shortage(unit))
+        reasons = ["pinned" if units.fixed[unit] >= 0 else "chance" for unit in units.of.tolist()]
+        return Decision(status=PlanStatus.PLACED, assignment=units.assignment(room.nodes), reasons=reasons)

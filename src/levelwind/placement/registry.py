@@ -11,6 +11,7 @@ from levelwind.plugins import Registry
 BUILT_IN = {
     "rod": "levelwind.placement.rod:RodPlanner",
     "resilient": "levelwind.placement.resilient:ResilientPlanner",
+    "resilient_near": "levelwind.placement.resilient_near:ResilientNearPlanner",
     "optimal": "levelwind.placement.optimal:OptimalPlanner",
     "llf": "levelwind.placement.llf:LargestLoadFirstPlanner",
     "max_rate": "levelwind.placement.llf:MaxRatePlanner",
@@ -20,6 +21,13 @@ BUILT_IN = {
     "hybrid": "levelwind.placement.hybrid:HybridPlanner",
     "random": "levelwind.placement.random:RandomPlanner",
     "random_balanced": "levelwind.placement.random:RandomBalancedPlanner",
+    "random_node": "levelwind.placement.random:RandomNodePlanner",
+    "network": "levelwind.placement.network:NetworkPlanner",
+    "relaxation": "levelwind.placement.relaxation:RelaxationPlanner",
+    "producer": "levelwind.placement.ends:ProducerPlanner",
+    "consumer": "levelwind.placement.ends:ConsumerPlanner",
+    "ip_multicast": "levelwind.placement.ip_multicast:IpMulticastPlanner",
+    "optimal_network": "levelwind.placement.optimal_network:OptimalNetworkPlanner",
 }
 ENTRY_POINTS = "levelwind.planners"
 PLANNERS = Registry(kind="planner", built_in=BUILT_IN, entry_points=ENTRY_POINTS)

@@ -11,6 +11,7 @@ from levelwind.loads.arrays import Ints
 from levelwind.loads.problem import Problem
 from levelwind.model import PlanStatus
 from levelwind.placement.annealing import anneal, value_on
+from levelwind.placement.delays import Paths
 from levelwind.placement.optimal import best_plan, plans_to_try
 from levelwind.placement.protocol import Decision, infeasible, option
 from levelwind.placement.rays import OVERHEAD, make_rays
@@ -69,7 +70,7 @@ class ResilientPlanner:
             work /= 2
             found = best_plan(units, work=float("inf") if count <= ALWAYS_BRANCH_UP_TO else work)
         if found is None:
-            found, tries = self._search(units, start.assignment, work, rng)
+            found, tries = search(units, start.assignment, work, rng)
             how = f"{tries:,} plans tried"
         assignment = units.assignment(found)
         before, after = volume(problem, start.assignment), volume(problem, assignment)
@@ -89,30 +90,51 @@ class ResilientPlanner:
             figures={"rod_ratio": before, "ratio": after, "tries": float(tries)},
         )
 
-    def _search(self, units: Units, start: Ints, work: float, rng: np.random.Generator) -> tuple[Ints, int]:
-        free = np.flatnonzero(units.fixed < 0)
-        nodes = np.empty(units.count, dtype=np.int64)
-        nodes[units.of] = start
-        if not len(free):
-            return nodes, 0
-        coarse = make_rays(units, points=COARSE, seed=int(rng.integers(2**31)))
-        fine = make_rays(units, points=FINE, seed=int(rng.integers(2**31)))
-        one_run = TRIES_PER_UNIT * len(free) * (coarse.planes + OVERHEAD) * COARSE
-        runs = max(1, min(MOST_RUNS, int(work * (1 - FINE_SHARE) // one_run)))
-        share = int(work * (1 - FINE_SHARE)) // runs
-        best, best_value, tries = nodes, -np.inf, 0
-        for _ in range(runs):
-            seed = int(rng.integers(2**62))
-            found, _, tried = anneal(
-                coarse, nodes, free, seed=seed, work=share, hot=HOT / len(free), cold=COLD / len(free)
-            )
-            value = value_on(fine, found)
-            tries += tried
-            if value > best_value:
-                best, best_value = found, value
+
+def search(
+    units: Units, start: Ints, work: float, rng: np.random.Generator, paths: Paths | None = None
+) -> tuple[Ints, int]:
+    """The node of each unit in the best plan that annealing finds from an assignment, and plans tried.
+
+    With ``paths``, every plan on the way keeps their limit.
+    """
+    free = np.flatnonzero(units.fixed < 0)
+    nodes = np.empty(units.count, dtype=np.int64)
+    nodes[units.of] = start
+    if not len(free):
+        return nodes, 0
+    coarse = make_rays(units, points=COARSE, seed=int(rng.integers(2**31)))
+    fine = make_rays(units, points=FINE, seed=int(rng.integers(2**31)))
+    one_run = TRIES_PER_UNIT * len(free) * (coarse.planes + OVERHEAD) * COARSE
+    runs = max(1, min(MOST_RUNS, int(work * (1 - FINE_SHARE) // one_run)))
+    share = int(work * (1 - FINE_SHARE)) // runs
+    best, best_value, tries = nodes, -np.inf, 0
+    for _ in range(runs):
         seed = int(rng.integers(2**62))
-        rest = int(work * FINE_SHARE / FINE_COST)
-        best, _, tried = anneal(
-            fine, best, free, seed=seed, work=rest, hot=COLD / len(free), cold=COLD / len(free) / 4
+        found, _, tried = anneal(
+            coarse,
+            nodes,
+            free,
+            seed=seed,
+            work=share,
+            hot=HOT / len(free),
+            cold=COLD / len(free),
+            paths=paths,
         )
-        return best, tries + tried
+        value = value_on(fine, found)
+        tries += tried
+        if value > best_value:
+            best, best_value = found, value
+    seed = int(rng.integers(2**62))
+    rest = int(work * FINE_SHARE / FINE_COST)
+    best, _, tried = anneal(
+        fine,
+        best,
+        free,
+        seed=seed,
+        work=rest,
+        hot=COLD / len(free),
+        cold=COLD / len(free) / 4,
+        paths=paths,
+    )
+    return best, tries + tried

@@ -2,6 +2,7 @@
 
 from levelwind.rewrite.diffuse import diffused, diffusion_name
 from levelwind.rewrite.linearise import Linearised, linearise
+from levelwind.rewrite.reuse import Shared, share
 from levelwind.rewrite.split import PhysicalNetwork, PhysicalOperator, PhysicalStream, split
 
 __all__ = [
@@ -9,8 +10,10 @@ __all__ = [
     "PhysicalNetwork",
     "PhysicalOperator",
     "PhysicalStream",
+    "Shared",
     "diffused",
     "diffusion_name",
     "linearise",
+    "share",
     "split",
 ]

@@ -157,14 +157,17 @@ class Coordinator:
         sinks: Mapping[str, Sink],
         fingerprints: Mapping[str, str],
         version: Version,
+        renamed: Mapping[str, str] | None = None,
     ) -> None:
         """From the next step on another network runs; operators that stay keep their state and their rows.
 
-        It is real once that step is committed: a run that dies before goes on with the network it had.
+        So do those that go on under another name (``renamed``, from old to new). It is real once that step is
+        committed: a run that dies before goes on with the network it had.
         """
         if self.last is not None:
-            on_their_way = rerouted(self.last.in_flight, self.layout, layout)
-            self.last = msgspec.structs.replace(self.last, in_flight=on_their_way)
+            on_their_way = rerouted(self.last.in_flight, self.layout, layout, renamed)
+            boxes = {**self.last.boxes, **_taken_over(self.last.boxes, renamed or {})}
+            self.last = msgspec.structs.replace(self.last, in_flight=on_their_way, boxes=boxes)
         self.layout = layout
         self.program = Program.of(layout, self.program.nodes, placement)
         self.sinks, self.fingerprints, self.version = dict(sinks), dict(fingerprints), version
@@ -372,6 +375,16 @@ class Coordinator:
         there = [entry for entry in commit.outbox if entry.output in self.sinks]
         changed = [self.sinks[entry.output].publish(commit.step, entry) for entry in there]
         force_directories(path for path in changed if path is not None)
+
+
+def _taken_over(boxes: Mapping[str, BoxRecord], renamed: Mapping[str, str]) -> dict[str, BoxRecord]:
+    """The records of operators, instances of split ones among them, under their new names."""
+    found = {}
+    for name, record in boxes.items():
+        base, bracket, rest = name.partition("[")
+        if base in renamed:
+            found[renamed[base] + bracket + rest] = record
+    return found
 
 
 def _tables(before: BoxRecord | None, reported: Mapping[str, TableReport]) -> dict[str, TableRecord]:

@@ -165,14 +165,16 @@ class Steward:
         What stays is left where ``placement`` has it, what is new goes where the manager says. If the manager
         refuses the network, nothing has changed.
         """
+        known = {operator.name for operator in split(self.manager.network).operators}
         added = any(name not in self.manager.network.operators for name in network.operators)
         told = QueryAdded if added else QueryRemoved
         self._tell(told(at_s=self._now, network=network))
         standing, anywhere = self.manager.placement, next(iter(self._nodes))
         names = [operator.name for operator in split(network).operators]
         for name in names:
-            if name not in placement:
-                self._due.pop(name, None)  # it begins where it was placed: nothing to move
+            if name not in known:
+                # It begins where it is placed, or goes on from another's place: nothing to move.
+                self._due.pop(name, None)
         return {name: placement.get(name, standing.get(name, anywhere)) for name in names}
 
     def _report_moves(self, placement: Mapping[str, str]) -> None:

@@ -29,7 +29,7 @@ from levelwind.loads.offered import Counted, offered_work
 from levelwind.model import Model, Network, Operator, Port, Stream
 from levelwind.model.frozen import frozen_mapping
 from levelwind.operators.rows import BEGINNING, END
-from levelwind.rewrite import diffused, split
+from levelwind.rewrite import Shared, diffused, share, split
 from levelwind.runtime.recording import OPERATORS, STEPS, read_statistics
 from levelwind.runtime.rundir import RunDirectory
 from levelwind.runtime.sources import OWN_FORMATS
@@ -138,7 +138,12 @@ def measure_run(directory: RunDirectory) -> tuple[Network, Measured]:
     network = load_network(directory.network_file).network
     told = directory.read()
     cpu = told.get("cpu") or dict.fromkeys(told.get("nodes", ()), 1.0)
-    return network, measure(network, operators, steps, cpu=cpu)
+    # Operators that are served by others have no statistics of their own: the run computed them once.
+    seen = {name.partition("[")[0] for name in operators.get_column("operator").unique()}
+    shared = share(network, prefer=seen) if not seen >= set(network.operators) else Shared(network=network)
+    found = measure(shared.network, operators, steps, cpu=cpu)
+    served = {name: found.costs[by] for name, by in shared.served_by.items() if by in found.costs}
+    return network, replace(found, costs={**found.costs, **served})
 
 
 def measure(

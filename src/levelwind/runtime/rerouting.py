@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import msgspec
 
@@ -10,15 +11,27 @@ from levelwind.runtime.messages import InFlight
 from levelwind.runtime.program import Layout
 
 
-def rerouted(in_flight: Iterable[InFlight], before: Layout, after: Layout) -> tuple[InFlight, ...]:
+def rerouted(
+    in_flight: Iterable[InFlight], before: Layout, after: Layout, renamed: Mapping[str, str] | None = None
+) -> tuple[InFlight, ...]:
     """The rows with the numbers that parts and boxes have in ``after``; what nobody reads there is left out.
 
-    O(parts + rows' entries).
+    ``renamed`` has the new name of each operator that goes on under another. O(parts + rows' entries).
     """
-    parts = tuple(before.readers)
+    names = renamed or {}
+
+    def now(name: str) -> str:
+        base, bracket, rest = name.partition("[")
+        return names.get(base, base) + bracket + rest
+
+    parts = tuple(
+        replace(part, port=replace(part.port, source=now(part.port.source))) for part in before.readers
+    )
     number = {part: index for index, part in enumerate(after.readers)}
     index = {
-        box.index: after.box_named[box.name].index for box in before.boxes if box.name in after.box_named
+        box.index: after.box_named[now(box.name)].index
+        for box in before.boxes
+        if now(box.name) in after.box_named
     }
     found = []
     for entry in in_flight:

@@ -15,6 +15,7 @@ from levelwind.balance.registry import make_policy
 from levelwind.errors import InputError, Problem, RunError, input_error
 from levelwind.model import Cluster, Network, Plan, PlanStatus
 from levelwind.planning import plan as make_plan
+from levelwind.rewrite import Shared, share, split
 from levelwind.runtime.changes import continued
 from levelwind.runtime.commits import read_commit, steps_of
 from levelwind.runtime.compatibility import check_commit
@@ -26,6 +27,7 @@ from levelwind.spark.checks import check_network, default_cluster
 from levelwind.spark.live import Run, ScriptedMove
 
 __all__ = ["Run", "ScriptedMove", "prepare", "run"]
+SHOWN_SHARED = 5
 
 
 def run(
@@ -46,6 +48,7 @@ def run(
     period_s: float = 1.0,
     moved_load_budget: float | None = None,
     until_idle: bool = False,
+    reuse: bool = True,
     on_step: Callable[[Step], None] | None = None,
     seed: int = 0,
 ) -> Run:
@@ -68,6 +71,8 @@ def run(
         sample of load is, after each of which it is asked; the most mean load that may move per period.
     until_idle
         Stop at the sources' end as of now and put out all that is open. The call returns when that is done.
+    reuse
+        Compute equal operators over equal inputs once; those with ``reusable: false`` are left alone.
     on_step
         Called after each step.
     """
@@ -88,6 +93,7 @@ def run(
         period_s=period_s,
         moved_load_budget=moved_load_budget,
         until_idle=until_idle,
+        reuse=reuse,
         on_step=on_step,
         seed=seed,
     )
@@ -115,6 +121,7 @@ def prepare(
     period_s: float = 1.0,
     moved_load_budget: float | None = None,
     until_idle: bool = False,
+    reuse: bool = True,
     on_step: Callable[[Step], None] | None = None,
     seed: int = 0,
 ) -> Run:
@@ -135,11 +142,14 @@ def prepare(
     if RunDirectory(at).is_running():
         rule, hint = "a run must have a directory of its own", "a run is at work in this one"
         raise input_error(rule, key="--run-dir", value=at, hint=hint)
+    running = () if last is None else {name.partition("[")[0] for name in last.boxes}
+    shared = share(going_on.network, prefer=running) if reuse else None
+    as_computed = going_on.network if shared is None else shared.network
     prepared = Run(
         going_on.network,
         nodes,
         _placement(
-            going_on.network,
+            as_computed,
             nodes,
             planner,
             options,
@@ -150,6 +160,7 @@ def prepare(
         directory=at,
         checkpoint=where,
         version=going_on.version,
+        shared=shared,
         master=master,
         settings=settings or {},
         session=spark,
@@ -164,12 +175,20 @@ def prepare(
         seed=seed,
         on_step=on_step,
     )
-    prepared.spark_run.notes += [*going_on.notes, *made_up]
+    prepared.spark_run.notes += [*going_on.notes, *made_up, *_sharing(shared)]
     if last is not None:
         check_commit(last, prepared.spark_run.layout, nodes.names)
     else:
         refuse_full_sinks(prepared)
     return prepared
+
+
+def _sharing(shared: Shared | None) -> list[str]:
+    if shared is None or not shared.served_by:
+        return []
+    some = [f"{name} by {by}" for name, by in list(shared.served_by.items())[:SHOWN_SHARED]]
+    more = len(shared.served_by) - len(some)
+    return [f"computed once for all: {', '.join(some)}" + (f" and {more} more" if more else "")]
 
 
 def refuse_full_sinks(begun: Run) -> None:
@@ -199,7 +218,8 @@ def _placement(
     """
     stated = dict(placement.placement if isinstance(placement, Plan) else placement or {})
     if placement is not None and not changed:
-        return stated
+        names = {operator.name for operator in split(network).operators}
+        return {name: node for name, node in stated.items() if name in names}
     made = make_plan(network, cluster, planner, options=options, seed=seed)
     if made.status is not PlanStatus.PLACED:
         message = f"there is no plan by {planner}: {made.status.value}; {'; '.join(made.notes)}"

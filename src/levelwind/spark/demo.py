@@ -177,7 +177,13 @@ def demo(directory: Path, *, nodes: int, seconds: int = 25, watch: Watch | None 
                 watch.step(step)
 
             begun = run(
-                told, cluster, spark=session, placement=made, run_dir=directory / planner, on_step=note
+                told,
+                cluster,
+                spark=session,
+                placement=made,
+                run_dir=directory / planner,
+                reuse=False,  # the demo says how many operators run
+                on_step=note,
             )
             watch.follow(begun, planner)
             _run_to_end(begun, record, seconds)
@@ -200,6 +206,7 @@ def _costs(directory: Path, session: Any, cluster: Cluster) -> dict[str, float]:
         placement=placement,
         run_dir=directory,
         until_idle=True,
+        reuse=False,
         on_step=record.steps.append,
     )
     names = told.order

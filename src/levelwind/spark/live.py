@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,9 @@ from levelwind.frontend.addition import extended
 from levelwind.frontend.writing import network_document
 from levelwind.model import Cluster, Network, PlanStatus
 from levelwind.planning import plan as make_plan
+from levelwind.rewrite import Shared, split
 from levelwind.rewrite.removal import without
+from levelwind.rewrite.reuse import handed_over, shared_anew
 from levelwind.runtime.changes import (
     ADD,
     REMOVE,
@@ -70,6 +72,7 @@ class Run:
         directory: Path,
         checkpoint: Path,
         version: Version | None,
+        shared: Shared | None = None,
         master: str,
         settings: Mapping[str, str],
         session: SparkSession | None,
@@ -81,13 +84,19 @@ class Run:
         on_step: Callable[[Step], None] | None,
     ) -> None:
         self.network = network
+        # What runs: the network with equal operators computed once, or as it is written if not shared.
+        self.shared = shared or Shared(network=network)
+        self._reuse = shared is not None
         self.cluster = cluster
         self.directory = RunDirectory(directory)
         self.progress = Progress()
         self.state = ""
         self.failure: str | None = None
         self._placement = dict(placement)
-        self._moves = list(moves)
+        self._moves = [
+            replace(move, operators=tuple(dict.fromkeys(map(self.shared.serving, move.operators))))
+            for move in moves
+        ]
         self._asked: list[Move] = []
         self._balancing, self._seed = balancing, seed
         self._steward: Steward | None = None
@@ -103,7 +112,7 @@ class Run:
         # Batches run in a thread of Spark's, questions come from another.
         self._lock = threading.RLock()
         self.spark_run = SparkRun(
-            network,
+            self.shared.network,
             RunOptions(
                 cluster=cluster,
                 placement=placement,
@@ -148,9 +157,12 @@ class Run:
 
     @property
     def placement(self) -> dict[str, str]:
-        """Where every operator stands now."""
+        """Where every operator stands now, or the one that computes its rows."""
         last = self.progress.last
-        return dict(self._placement) if last is None else last.program.placement
+        standing = dict(self._placement) if last is None else last.program.placement
+        names = (operator.name for operator in split(self.network).operators)
+        served = {name: self.shared.serving(name) for name in names if name not in standing}
+        return standing | {name: standing[by] for name, by in served.items() if by in standing}
 
     @property
     def status(self) -> dict[str, Any]:
@@ -220,7 +232,8 @@ class Run:
         if asked.problems:
             raise InputError(asked.problems)
         with self._lock:
-            self._asked += [Move(operator=name, target=target, cause=cause) for name in asked.operators]
+            moved = dict.fromkeys(map(self.shared.serving, asked.operators))
+            self._asked += [Move(operator=name, target=target, cause=cause) for name in moved]
 
     def add(self, added: Path | Mapping[str, Any], *, base: Path | None = None) -> tuple[str, ...]:
         """From the next batch on, run what a file (or a mapping of its shape) adds; returns its outputs.
@@ -278,7 +291,8 @@ class Run:
         if operators is None or steps is None:
             return {}
         cpu = {node.name: node.cpu for node in self.cluster.nodes}
-        network = measured_network(self.network, measure(self.network, operators, steps, cpu=cpu))
+        running = self.shared.network
+        network = measured_network(running, measure(running, operators, steps, cpu=cpu))
         standing = self.placement
         made = make_plan(network, self.cluster, planner, options=options, seed=seed, current=standing)
         if made.status is not PlanStatus.PLACED:
@@ -329,7 +343,8 @@ class Run:
         """The manager, from the first batch on: a checkpoint knows better than the plan who stands where."""
         if self._steward is None:
             standing = self.spark_run.placement
-            self._steward = Steward(self.network, self.cluster, standing, self._balancing, seed=self._seed)
+            network = self.shared.network
+            self._steward = Steward(network, self.cluster, standing, self._balancing, seed=self._seed)
         return self._steward
 
     def _has_new_streams(self) -> bool:
@@ -344,10 +359,15 @@ class Run:
     def _make_changes(self, steward: Steward, step: int) -> None:
         """Between two batches; the commit of the second makes them real."""
         for change, network in self._changes:
-            placement = steward.change(network, self.spark_run.placement)
+            after = shared_anew(network, self.shared) if self._reuse else Shared(network=network)
+            renamed = handed_over(self.shared, after)
+            standing = self.spark_run.placement
+            standing |= {_under(name, renamed): node for name, node in standing.items()}
+            placement = steward.change(after.network, standing)
             kept = store(self.spark_run.options.checkpoint, network)
-            self.spark_run.change(network, placement, Version(network=kept, origin=self._origin))
-            self.network = network
+            version = Version(network=kept, origin=self._origin)
+            self.spark_run.change(after.network, placement, version, renamed)
+            self.network, self.shared = network, after
             self._made.append(msgspec.structs.replace(change, step=step))
         self._changes = []
 
@@ -413,3 +433,9 @@ class Run:
         self.state, self._unsaid = state, False
         self.directory.write_status(self.status)
         self._said = time.monotonic()
+
+
+def _under(name: str, renamed: Mapping[str, str]) -> str:
+    """The name that an operator, or an instance of a split one, goes on under."""
+    base, bracket, rest = name.partition("[")
+    return renamed.get(base, base) + bracket + rest

@@ -198,8 +198,17 @@ class SparkRun:
         finally:
             self._pausing = False
 
-    def change(self, network: Network, placement: Mapping[str, str], version: Version) -> None:
-        """Between two batches: from the next one on another network runs; new streams need a pause."""
+    def change(
+        self,
+        network: Network,
+        placement: Mapping[str, str],
+        version: Version,
+        renamed: Mapping[str, str] | None = None,
+    ) -> None:
+        """Between two batches: from the next one on another network runs; new streams need a pause.
+
+        ``renamed`` has the new name of each operator that goes on under another.
+        """
         assert self.coordinator is not None
         made = make_sinks(network, self.options)
         gone = [sink for name, sink in self.sinks.items() if name not in made]
@@ -209,7 +218,12 @@ class SparkRun:
             check_connector(self.session)
         self.network, self.layout, self.sinks = network, Layout(network), sinks
         self.coordinator.change(
-            self.layout, placement, sinks=sinks, fingerprints=fingerprints(self.layout), version=version
+            self.layout,
+            placement,
+            sinks=sinks,
+            fingerprints=fingerprints(self.layout),
+            version=version,
+            renamed=renamed,
         )
         for sink in gone:
             if isinstance(sink, KafkaSink):

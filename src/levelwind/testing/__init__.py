@@ -3,7 +3,7 @@
 `levelwind.testing.strategies` has Hypothesis strategies; it is imported by name, since it needs Hypothesis.
 """
 
-from levelwind.testing.planner_checks import CHECK_NAMES, Check, PlannerCheckError, check_planner
+from levelwind.testing.planner_checks import CHECK_NAMES, Check, PlannerCheckError, check_planner, meshed
 from levelwind.testing.policy_checks import POLICY_CHECK_NAMES, PolicyCheckError, check_policy
 from levelwind.testing.worlds import WORLDS, World, world
 
@@ -17,5 +17,6 @@ __all__ = [
     "World",
     "check_planner",
     "check_policy",
+    "meshed",
     "world",
 ]

@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from levelwind import planning
 from levelwind.loads import Problem, make_problem
 from levelwind.model import (
     Cluster,
+    Link,
     Model,
     Network,
     Node,
@@ -30,6 +32,7 @@ from levelwind.model import (
     Port,
     Split,
     Stream,
+    Topology,
 )
 from levelwind.placement import Decision, Planner, check_needs, make_planner
 
@@ -125,7 +128,7 @@ def _split_operators(subject: Subject) -> None:
     """Every instance of a split operator is placed under its own name."""
     network = _trees(1)
     boxes = {n: replace(o, split=Split(into=2)) if n == "o2" else o for n, o in network.operators.items()}
-    plan = subject.plan(replace(network, operators=boxes), Cluster.equal(2))
+    plan = subject.plan(replace(network, operators=boxes), meshed(Cluster.equal(2)))
     expected = {*(set(boxes) - {"o2"}), "o2[0]", "o2[1]"}
     _demand(set(plan.placement) == expected, f"placed {sorted(plan.placement)}, not {sorted(expected)}")
 
@@ -165,9 +168,9 @@ def _renamed_nodes(subject: Subject) -> None:
     boxes["o3"] = replace(boxes["o3"], pinned="n2")
     pinned = replace(network, operators=boxes)
     boxes = boxes | {"o3": replace(boxes["o3"], pinned=new["n2"])}
-    nodes = tuple(replace(node, name=new[node.name]) for node in cluster.nodes)
+    renamed = meshed(Cluster(nodes=tuple(replace(node, name=new[node.name]) for node in cluster.nodes)))
     plain = subject.plan(pinned, cluster).placement
-    other = subject.plan(replace(network, operators=boxes), replace(cluster, nodes=nodes)).placement
+    other = subject.plan(replace(network, operators=boxes), renamed).placement
     _demand({o: new[n] for o, n in plain.items()} == dict(other), f"{dict(plain)} became {dict(other)}")
 
 
@@ -357,11 +360,18 @@ def _trees(seed: int, *, operators: int = 6) -> Network:
     return Network(name=f"check-{seed}", streams=streams, operators=boxes)
 
 
+def meshed(cluster: Cluster) -> Cluster:
+    """The cluster with its nodes 1 ms apart, each linked to each: for planners that look at the network."""
+    names = cluster.names
+    latency = tuple(tuple(0.0 if a == b else 1.0 for b in names) for a in names)
+    links = tuple(Link(source=a, target=b, latency_ms=1.0) for a, b in combinations(names, 2))
+    return replace(cluster, latency_ms=latency, topology=Topology(nodes=names, links=links))
+
+
 def _cluster(*cpus: float, wire: float | None = None) -> Cluster:
-    """Nodes with these CPUs, 1 ms apart, so that planners that look at latency find some."""
+    """Nodes with these CPUs, 1 ms apart."""
     nodes = tuple(Node(name=f"n{i + 1}", cpu=cpu, bandwidth_bytes_per_s=wire) for i, cpu in enumerate(cpus))
-    latency = tuple(tuple(0.0 if i == j else 1.0 for j in range(len(cpus))) for i in range(len(cpus)))
-    return Cluster(nodes=nodes, latency_ms=latency)
+    return meshed(Cluster(nodes=nodes))
 
 
 def _unequal() -> Cluster:

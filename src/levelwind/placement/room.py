@@ -1,0 +1,129 @@
+"""What nodes have left: CPU, memory, bandwidth. Nothing is placed beyond it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+import numpy as np
+
+from levelwind.placement.flows import UNPLACED, Flows, held_bytes
+
+# A node that is full to the last digit is not overloaded.
+ROUNDING = 1e-9
+CPU, MEMORY, BANDWIDTH, SHARED = "CPU", "memory", "bandwidth", "bandwidth of the shared network"
+
+
+class Room:
+    """A placement in the making, and what it leaves of every node at the stated rates.
+
+    Units that must stand somewhere are placed from the start. Sending counts as soon as both ends are placed.
+    A step costs O(arcs at the unit).
+    """
+
+    def __init__(self, flows: Flows) -> None:
+        self.flows = flows
+        units, problem = flows.units, flows.units.problem
+        self.nodes = np.full(units.count, UNPLACED, dtype=np.int64)
+        self._load = np.nan_to_num(units.mean_load)
+        self._held = held_bytes(units)
+        unlimited = [np.inf if n.memory_bytes is None else n.memory_bytes for n in problem.cluster.nodes]
+        self._size = {CPU: problem.cpu, MEMORY: np.array(unlimited), BANDWIDTH: problem.bandwidth}
+        self.left = {name: size.copy() for name, size in self._size.items()}
+        self.shared_left = problem.network_bandwidth
+        for flow in flows.flows:
+            if flow.home < 0:
+                for target in set(flow.exits) - {flow.entry}:
+                    self._take({(BANDWIDTH, flow.entry): flow.wire, (BANDWIDTH, target): flow.wire}, 1.0)
+                    self.shared_left -= flow.wire
+        for unit in np.flatnonzero(units.fixed >= 0).tolist():
+            self.place(unit, int(units.fixed[unit]))
+
+    def overfull(self) -> str | None:
+        """What is overfull already, by what must stand where it stands; None if nothing is."""
+        names = self.flows.units.problem.cluster.names
+        for resource, left in self.left.items():
+            short = np.flatnonzero(left < -ROUNDING * np.maximum(self._size[resource], 1.0))
+            if len(short):
+                return (
+                    f"{names[short[0]]} is overloaded by what must stand there or pass: {resource} is short"
+                )
+        if self.shared_left < -ROUNDING * max(1.0, self.flows.units.problem.network_bandwidth):
+            return f"what must pass between nodes is too much: {SHARED} is short"
+        return None
+
+    def lacking(self, unit: int, node: int) -> str | None:
+        """The resource that is short if the unit is put on the node; None if it fits."""
+        taken, shared = self._needs(unit, node)
+        for (resource, where), amount in taken.items():
+            if amount > self.left[resource][where] + ROUNDING * max(1.0, self._size[resource][where]):
+                return resource
+        slack = ROUNDING * max(1.0, self.flows.units.problem.network_bandwidth)
+        return SHARED if shared > self.shared_left + slack else None
+
+    def place(self, unit: int, node: int) -> None:
+        """Put a unit on a node, whether it fits or not."""
+        taken, shared = self._needs(unit, node)
+        self._take(taken, 1.0)
+        self.shared_left -= shared
+        self.nodes[unit] = node
+
+    def remove(self, unit: int) -> None:
+        """Take a unit off its node."""
+        node = int(self.nodes[unit])
+        self.nodes[unit] = UNPLACED
+        taken, shared = self._needs(unit, node)
+        self._take(taken, -1.0)
+        self.shared_left += shared
+
+    def first_fit(self, unit: int, order: Iterable[int]) -> int | None:
+        """Place the unit on the first node of the order that has room for it; None if none has."""
+        for node in order:
+            if self.lacking(unit, node) is None:
+                self.place(unit, node)
+                return node
+        return None
+
+    def shortage(self, unit: int) -> str:
+        """Why no node takes the unit: the resource that is short on most nodes, and by how much."""
+        units = self.flows.units
+        names = ", ".join(units.problem.physical.names[j] for j in units.members[unit])
+        short: dict[str, int] = defaultdict(int)
+        for node in range(len(units.problem.cpu)):
+            short[self.lacking(unit, node) or CPU] += 1
+        resource = max(short, key=lambda name: short[name])
+        text = f"no node has room for {names}: {resource} is short"
+        need = {CPU: self._load[unit], MEMORY: self._held[unit]}.get(resource)
+        if need is not None:
+            most = int(np.argmax(self.left[resource]))
+            left, where = self.left[resource][most], units.problem.cluster.names[most]
+            text += f" (it needs {need:.4g}, the most that is left is {left:.4g}, on {where})"
+        return text
+
+    def _needs(self, unit: int, node: int) -> tuple[dict[tuple[str, int], float], float]:
+        """What the unit takes on the node and at the other ends of its flows, and of the shared network."""
+        taken: dict[tuple[str, int], float] = defaultdict(float)
+        taken[CPU, node] += float(self._load[unit])
+        if self._held[unit]:
+            taken[MEMORY, node] += float(self._held[unit])
+        shared = 0.0
+        for f in self.flows.of[unit]:
+            flow = self.flows.flows[f]
+            if not (flow.cpu or flow.wire):
+                continue
+            if flow.home == unit:
+                ends = [(node, target) for target in self.flows.receivers(flow, self.nodes) if target != node]
+            else:
+                home = self.flows.home(flow, self.nodes)
+                there = self.flows.receivers(flow, self.nodes, without=unit)
+                ends = [(home, node)] if home >= 0 and home != node and node not in there else []
+            for pair in ends:
+                for end in pair:
+                    taken[CPU, end] += flow.cpu / 2.0
+                    taken[BANDWIDTH, end] += flow.wire
+                shared += flow.wire
+        return taken, shared
+
+    def _take(self, taken: dict[tuple[str, int], float], sign: float) -> None:
+        for (resource, node), amount in taken.items():
+            self.left[resource][node] -= sign * amount

@@ -1,0 +1,179 @@
+"""Equal operators over equal inputs, computed once for all who read them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any
+
+from levelwind.model import Join, Model, Multijoin, Network, Operator, Port, SqlRead, SqlWrite, Union
+from levelwind.model.frozen import frozen_mapping
+from levelwind.rewrite.canonical import canonical, qualifiers
+
+# Keys of a specification whose texts are expressions.
+_EXPRESSIONS = ("where", "select", "routes", "compute")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """A network in which equal operators are one, and who is computed by whom in it.
+
+    ``served_by`` has an entry for each operator of the network as written that is not computed itself: the
+    one whose rows its readers get. Streams and outputs keep their names.
+    """
+
+    network: Network
+    served_by: Mapping[str, str] = field(default_factory=frozen_mapping)
+
+    def serving(self, name: str) -> str:
+        """The operator, or instance of a split one, that computes what this one would put out."""
+        base, bracket, rest = name.partition("[")
+        return self.served_by.get(base, base) + bracket + rest
+
+
+def share(
+    network: Network,
+    *,
+    prefer: Collection[str] = (),
+    models: bool = False,
+    apart: Collection[str] = (),
+) -> Shared:
+    """Compute what is equal once.
+
+    Operators are equal if they do the same (by their canonical form, not by name) to the same inputs, and
+    stand under the same rules: pin, table, movable, split. One that says ``reusable: false`` is left alone,
+    and so is what has effects of its own: writing to and reading from databases.
+
+    Parameters
+    ----------
+    prefer
+        Operators that serve others before any: those that run already and have state. Else the first in
+        the file does.
+    models
+        Whether equal ``model`` operators are equal too. They stand for work that is not written down, so in
+        a run they are not.
+    apart
+        Operators that are not to be served by others, though they might be.
+
+    Notes
+    -----
+    O(operators + arcs), and each expression is parsed once.
+    """
+    leader: dict[object, str] = {}
+    keys: dict[str, object] = {}
+    classes: dict[object, list[str]] = {}
+    for name in network.order:
+        key = name if name in apart else _key(network.operators[name], keys, models=models)
+        keys[name] = key
+        classes.setdefault(key, []).append(name)
+    place = {name: i for i, name in enumerate(network.operators)}
+    wanted = set(prefer)
+    for key, names in classes.items():
+        leader[key] = min(names, key=lambda name: (name not in wanted, place[name]))
+    served = {name: leader[key] for name, key in keys.items() if leader[key] != name}
+    _keep_named(network, served)
+    if not served:
+        return Shared(network=network)
+    return Shared(network=_rewired(network, served), served_by=frozen_mapping(served))
+
+
+def with_multicast(network: Network, name: str) -> Network:
+    """The network with an operator that passes on what another puts out to the outputs that read it.
+
+    So the rows travel once to where the outputs are near, and from there to each of them.
+    """
+    origin = network.operators[name]
+    relay = f"{name}~multicast"
+    passing = replace(
+        origin,
+        name=relay,
+        spec=Union(),
+        inputs=(Port(source=name),),
+        cost_s=0.0,
+        selectivity=1.0,
+        pinned=None,
+        table=None,
+        split=None,
+        movable=True,
+    )
+    outputs = {
+        key: replace(output, input=Port(source=relay)) if output.input == Port(source=name) else output
+        for key, output in network.outputs.items()
+    }
+    return replace(network, operators={**network.operators, relay: passing}, outputs=outputs)
+
+
+def shared_anew(network: Network, running: Shared) -> Shared:
+    """Share a network that was changed while it ran: what computes rows already goes on doing so."""
+    return share(network, prefer=running.network.operators)
+
+
+def handed_over(before: Shared, after: Shared) -> dict[str, str]:
+    """Operators that go while others need their rows, with the one that goes on in their place.
+
+    So removing a query takes nothing from those that it was shared with: state and rows pass to the next.
+    """
+    gone = {name for name in before.network.operators if name not in after.network.operators}
+    return {
+        by: name for name, by in before.served_by.items() if by in gone and name in after.network.operators
+    }
+
+
+def _keep_named(network: Network, served: dict[str, str]) -> None:
+    """Leave alone what a reader calls by name in an expression: it would not find the name any more."""
+    for operator in network.operators.values():
+        if isinstance(operator.spec, Join | Multijoin):
+            continue  # joins have names of their own for their inputs
+        named = {name for text in _texts(operator.spec) for name in qualifiers(text)}
+        for port in operator.inputs:
+            if port.source.lower() in named:
+                served.pop(port.source, None)
+
+
+def _rewired(network: Network, served: Mapping[str, str]) -> Network:
+    def at(port: Port) -> Port:
+        return replace(port, source=served.get(port.source, port.source))
+
+    kept = {
+        name: replace(operator, inputs=tuple(at(port) for port in operator.inputs))
+        for name, operator in network.operators.items()
+        if name not in served
+    }
+    outputs = {name: replace(output, input=at(output.input)) for name, output in network.outputs.items()}
+    return replace(network, operators=kept, outputs=outputs)
+
+
+def _key(operator: Operator, keys: Mapping[str, object], *, models: bool) -> object:
+    """What makes operators equal; one that is not to be shared is equal to itself alone."""
+    alone = SqlRead | SqlWrite if models else SqlRead | SqlWrite | Model
+    if not operator.reusable or isinstance(operator.spec, alone):
+        return operator.name
+    inputs = tuple((keys.get(port.source, port.source), port.route) for port in operator.inputs)
+    rules = (operator.pinned, operator.table, operator.movable, operator.varying, operator.split)
+    stated = (operator.cost_s, operator.selectivity) if isinstance(operator.spec, Model) else ()
+    return operator.kind, _plain(operator.spec), inputs, rules, stated
+
+
+def _plain(spec: Any) -> object:
+    """A specification as nested tuples, its expressions in canonical form."""
+    return tuple((each.name, _value(each.name, getattr(spec, each.name))) for each in fields(spec))
+
+
+def _value(name: str, value: Any) -> object:
+    if isinstance(value, Mapping):
+        # The order of columns and of routes is part of what an operator does.
+        return tuple((key, _value(name, item)) for key, item in value.items())
+    if isinstance(value, tuple | list):
+        return tuple(_value(name, item) for item in value)
+    if is_dataclass(value):
+        return _plain(value)
+    return canonical(value) if name in _EXPRESSIONS and isinstance(value, str) else value
+
+
+def _texts(spec: Any) -> list[str]:
+    """All expressions of a specification."""
+    found: list[str] = []
+    for name in _EXPRESSIONS:
+        value = getattr(spec, name, None)
+        found += [value] if isinstance(value, str) else list(value.values()) if value else []
+    return found
