@@ -11,11 +11,13 @@ import pytest
 from levelwind.balance import Proposal, Situation, policy_names
 from levelwind.testing import POLICY_CHECK_NAMES, PolicyCheckError, check_policy
 
+PAIRINGS = [{"pairing": pairing} for pairing in ("central", "random", "neighbour")]
+COSTS = [{"cost": "cpu"}, {"cost": "cpu", "percent_difference": 0}]
 CASES = [
-    pytest.param(check, id=f"{name}-{pairing}-{check.name}")
+    pytest.param(check, id="-".join([name, *map(str, options.values()), check.name]))
     for name in policy_names()
-    for pairing in ("central", "random", "neighbour")
-    for check in check_policy(name, options={"pairing": pairing}, central=pairing == "central")
+    for options in (COSTS if name in ("balance", "degradation") else PAIRINGS)
+    for check in check_policy(name, options=options, central=options.get("pairing", "central") == "central")
 ]
 
 

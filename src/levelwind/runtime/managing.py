@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from levelwind.balance.costs.protocol import ROWS_OUT, STATE_BYTES
 from levelwind.balance.protocol import Policy, Situation
 from levelwind.control import Manager
 from levelwind.control.events import (
@@ -26,6 +27,7 @@ from levelwind.control.events import (
     StatisticsReported,
 )
 from levelwind.control.instructions import Alarm, Drop, Instruction, Place
+from levelwind.control.instructions import Move as Asked
 from levelwind.model import Cluster, Network
 from levelwind.rewrite import split
 from levelwind.runtime.coordinator import Move, Step
@@ -116,15 +118,19 @@ class Steward:
         self._now = step.started + step.wall_s - self._began
         self._report_moves(step.program.placement)
         if self._window.add(step) and self._window.is_full:
-            boxes = step.program.layout.boxes
-            self._tell(
-                StatisticsReported(
-                    at_s=self._now,
-                    operators=tuple(box.name for box in boxes),
-                    series=self._window.loads(step.program.layout),
-                    state_bytes={boxes[report.box].name: report.state_bytes for _, report in step.boxes},
-                )
-            )
+            self._tell(self._statistics(step))
+
+    def _statistics(self, step: Step) -> StatisticsReported:
+        """The loads, and of everything else only what the manager asks for."""
+        layout, wanted = step.program.layout, self.manager.statistics
+        state = {layout.boxes[report.box].name: report.state_bytes for _, report in step.boxes}
+        return StatisticsReported(
+            at_s=self._now,
+            operators=tuple(box.name for box in layout.boxes),
+            series=self._window.loads(layout),
+            state_bytes=state if STATE_BYTES in wanted else {},
+            seen={ROWS_OUT: self._window.rows_out(layout)} if ROWS_OUT in wanted else {},
+        )
 
     def watch(self, missing: Collection[str]) -> None:
         """Say which nodes have no host now: lost if it is for the second time, else back if they were lost.
@@ -180,7 +186,7 @@ class Steward:
             self.alarms.append(instruction.text)
         elif isinstance(instruction, Drop):
             self._due.pop(instruction.operator, None)
-        else:
+        elif isinstance(instruction, Place | Asked):
             target = instruction.node if isinstance(instruction, Place) else instruction.target
             self._due[instruction.operator] = Move(
                 operator=instruction.operator, target=target, cause=instruction.reason
