@@ -21,7 +21,8 @@ class DegradationPolicy(Redistribution):
     It gives, of the lowest priority first, those whose move removes most connections, then those that cost
     most; each to the node that it has most connections to, or else to the cheapest. A move that removes
     connections must not raise the larger of the two costs nor the sum of all; any other must lower the larger
-    one. No node becomes fuller by CPU than the one that gave. Of a plan that nobody has changed yet nothing
+    one. No node becomes fuller by CPU than the
+    fullest was, or ``room`` above the mean. Of a plan that nobody has changed yet nothing
     is known: then every cost counts as a rise.
 
     Notes
@@ -56,11 +57,13 @@ class DegradationPolicy(Redistribution):
         ) * (1.0 + self.degraded / 100.0)
         risen = np.flatnonzero(before > goal + TIE)
         made: list[Trial] = []
-        tries = TRIALS
-        for node in risen[np.argsort(goal[risen] - before[risen], kind="stable")].tolist():
-            if tries <= 0:
-                break
-            tries -= self._relieve(situation, ledger, takers, node, float(goal[node]), made)
+        tries, moved = TRIALS, -1
+        while tries > 0 and moved < len(made):
+            # What one node gave may have made room for what another could not give.
+            moved = len(made)
+            for node in risen[np.argsort(goal[risen] - ledger.cost[risen], kind="stable")].tolist():
+                if tries > 0:
+                    tries -= self._relieve(situation, ledger, takers, node, float(goal[node]), made)
         return proposals(ledger, made, before, "its node's cost rose")
 
     def _relieve(
@@ -76,7 +79,7 @@ class DegradationPolicy(Redistribution):
             trial = ledger.attempt(*choice)
             tries += 1
             if _helps(ledger, trial, node) and ledger.has_cpu(*choice):
-                ledger.accept(trial)
+                ledger.accept(trial, again=True)
                 made.append(trial)
                 refused.clear()
             else:

@@ -34,7 +34,7 @@ class Ledger:
     its neighbours).
     """
 
-    def __init__(self, model: CostModel, situation: Situation) -> None:
+    def __init__(self, model: CostModel, situation: Situation, *, room: float = 0.0) -> None:
         self.model, self.situation = model, situation
         self.count = len(situation.cpu)
         self.node = situation.node.copy()
@@ -44,6 +44,9 @@ class Ledger:
         self.cost = sum_by(self.node, self.amounts / self.capacity[self.node], self.count)
         self.load = situation.mean_load
         self.relative = sum_by(self.node, self.load, self.count) / situation.cpu
+        # As full as the fullest node is, or so much fuller than all are in the mean.
+        mean = float(self.load.sum() / situation.cpu.sum())
+        self.most_cpu = max(float(self.relative.max()), mean * (1.0 + room))
         self.unit, self.members = _units(situation.unit)
         units = len(self.members) - 1
         self.unit_load = sum_by(self.unit, self.load, units)
@@ -106,8 +109,8 @@ class Ledger:
         self.node[operators] = source
         return Trial(unit=unit, target=target, cost=cost, touched=touched, amounts=amounts, removed=removed)
 
-    def accept(self, trial: Trial) -> None:
-        """Make a trial real; its unit does not move again."""
+    def accept(self, trial: Trial, *, again: bool = False) -> None:
+        """Make a trial real; its unit does not move again, unless it may."""
         operators, cpu = self.operators(trial.unit), self.situation.cpu
         source, load = int(self.node[operators[0]]), float(self.unit_load[trial.unit])
         self.relative[source] -= load / cpu[source]
@@ -115,18 +118,16 @@ class Ledger:
         self.node[operators] = trial.target
         self.amounts[trial.touched] = trial.amounts
         self.cost = np.maximum(trial.cost, 0.0)
-        self.free[trial.unit] = False
+        self.free[trial.unit] = again
 
     def has_cpu(self, unit: int, target: int) -> bool:
-        """Whether a node can take a unit without becoming the fuller one of the two by CPU.
+        """Whether a node can take a unit and still be no fuller by CPU than ``most_cpu``.
 
         A cost that is not CPU would otherwise gather everything where nothing has to be sent, and the fullest
-        node bounds what gets through. Up to the cluster's mean load every node may be filled.
+        node bounds what gets through.
         """
-        source = int(self.node[self.operators(unit)[0]])
         after = float(self.relative[target]) + float(self.unit_load[unit]) / float(self.situation.cpu[target])
-        mean = float(self.load.sum() / self.situation.cpu.sum())
-        return after <= max(float(self.relative[source]), mean) * (1.0 + TIE)
+        return after <= self.most_cpu * (1.0 + TIE)
 
 
 def _units(number: Ints) -> tuple[Ints, Ints]:

@@ -28,6 +28,7 @@ OPERATORS_TEXT = (
 )
 NODES_TEXT = "nodes that may take operators: names, patterns or property=value, by comma; empty: all"
 LEAST_STATE_TEXT = "operators with less state than this, in bytes, stay"
+ROOM_TEXT = "percent by which a node that takes operators may be above the mean CPU load, or else the fullest"
 MOST_STATE_TEXT = "operators with more state than this, in bytes, stay; 0: any size moves"
 
 
@@ -41,6 +42,8 @@ class Redistribution:
     nodes: str = option("", NODES_TEXT)
     least_state: float = option(0.0, LEAST_STATE_TEXT, least=0.0)
     most_state: float = option(0.0, MOST_STATE_TEXT, least=0.0)
+
+    room: float = option(20.0, ROOM_TEXT, least=0.0)
 
     def __post_init__(self) -> None:
         make_cost_model(self.cost)  # an unknown one is an input error now, not in the middle of a run
@@ -71,7 +74,7 @@ class Redistribution:
 
     def opened(self, situation: Situation) -> Ledger:
         """Books in which only eligible operators are free."""
-        ledger = Ledger(self.model, situation)
+        ledger = Ledger(self.model, situation, room=self.room / 100.0)
         state = np.bincount(ledger.unit, weights=situation.state_bytes, minlength=len(ledger.free))
         ledger.free &= (state >= self.least_state) & (state <= (self.most_state or np.inf))
         facts = situation.facts
@@ -113,18 +116,23 @@ def priorities(situation: Situation, ledger: Ledger, units: Ints) -> Floats:
 
 
 def proposals(ledger: Ledger, made: Sequence[Trial], before: Floats, why: str) -> tuple[Proposal, ...]:
-    """The moves, each an exchange of its own, in the order in which they were decided."""
-    node = ledger.situation.node
+    """The moves, each an exchange of its own, in the order in which their units were first moved."""
+    removed: dict[int, int] = {}
+    for trial in made:
+        removed[trial.unit] = removed.get(trial.unit, 0) + trial.removed
     found = []
-    for group, trial in enumerate(made):
-        for operator in ledger.operators(trial.unit).tolist():
-            source = int(node[operator])
-            levels = f"from a node of cost {before[source]:.2f} to one of {before[trial.target]:.2f}"
-            fewer = ""
-            if trial.removed:
-                more = "removes" if trial.removed > 0 else "adds"
-                fewer = f", {more} {abs(trial.removed)} connection" + ("s" if abs(trial.removed) > 1 else "")
-            found.append(
-                Proposal(operator=operator, to=trial.target, group=group, reason=f"{why}: {levels}{fewer}")
-            )
+    for group, (unit, fewer) in enumerate(removed.items()):
+        for operator in ledger.operators(unit).tolist():
+            source, target = int(ledger.situation.node[operator]), int(ledger.node[operator])
+            if source != target:
+                levels = f"from a node of cost {before[source]:.2f} to one of {before[target]:.2f}"
+                reason = f"{why}: {levels}{_connections(fewer)}"
+                found.append(Proposal(operator=operator, to=target, group=group, reason=reason))
     return tuple(found)
+
+
+def _connections(removed: int) -> str:
+    if not removed:
+        return ""
+    count = "a connection" if abs(removed) == 1 else f"{abs(removed)} connections"
+    return f", {'removes' if removed > 0 else 'adds'} {count}"

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from levelwind.balance.protocol import Policy
 from levelwind.balance.registry import make_policy
+from levelwind.control.allotment import tiered_plan
 from levelwind.errors import InputError, Problem, RunError, input_error
 from levelwind.model import Cluster, Network, Plan, PlanStatus
 from levelwind.planning import plan as make_plan
@@ -45,6 +46,7 @@ def run(
     policy: str | Policy | None = None,
     period_s: float = 1.0,
     moved_load_budget: float | None = None,
+    groups: str | None = None,
     until_idle: bool = False,
     on_step: Callable[[Step], None] | None = None,
     seed: int = 0,
@@ -66,6 +68,9 @@ def run(
     policy, period_s, moved_load_budget
         Who proposes moves while it runs, by name or made by `levelwind.balance.make_policy`; how long a
         sample of load is, after each of which it is asked; the most mean load that may move per period.
+    groups
+        Property of nodes: those with the same value form a group with a manager of its own, and no query
+        stands in two groups.
     until_idle
         Stop at the sources' end as of now and put out all that is open. The call returns when that is done.
     on_step
@@ -87,6 +92,7 @@ def run(
         policy=policy,
         period_s=period_s,
         moved_load_budget=moved_load_budget,
+        groups=groups,
         until_idle=until_idle,
         on_step=on_step,
         seed=seed,
@@ -114,6 +120,7 @@ def prepare(
     policy: str | Policy | None = None,
     period_s: float = 1.0,
     moved_load_budget: float | None = None,
+    groups: str | None = None,
     until_idle: bool = False,
     on_step: Callable[[Step], None] | None = None,
     seed: int = 0,
@@ -145,6 +152,7 @@ def prepare(
             options,
             placement,
             seed,
+            groups,
             changed=going_on.version is not None,
         ),
         directory=at,
@@ -160,6 +168,7 @@ def prepare(
             policy=make_policy(policy) if isinstance(policy, str) else policy,
             period_s=period_s,
             moved_load_budget=moved_load_budget,
+            groups=groups,
         ),
         seed=seed,
         on_step=on_step,
@@ -190,6 +199,7 @@ def _placement(
     options: Mapping[str, Any] | None,
     placement: Mapping[str, str] | Plan | None,
     seed: int,
+    groups: str | None,
     *,
     changed: bool,
 ) -> dict[str, str]:
@@ -200,6 +210,9 @@ def _placement(
     stated = dict(placement.placement if isinstance(placement, Plan) else placement or {})
     if placement is not None and not changed:
         return stated
+    if groups is not None:
+        by_group = tiered_plan(network, cluster, groups, planner, options=options, seed=seed)
+        return {name: stated.get(name, node) for name, node in by_group.items()}
     made = make_plan(network, cluster, planner, options=options, seed=seed)
     if made.status is not PlanStatus.PLACED:
         message = f"there is no plan by {planner}: {made.status.value}; {'; '.join(made.notes)}"
