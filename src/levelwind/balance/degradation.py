@@ -10,7 +10,7 @@ import numpy as np
 from levelwind.balance.ledger import TIE, Ledger, Trial
 from levelwind.balance.protocol import Proposal, Situation
 from levelwind.balance.redistribution import TRIALS, Redistribution, priorities, proposals
-from levelwind.loads.arrays import Floats, Ints
+from levelwind.loads.arrays import Ints
 from levelwind.plugins import option
 
 
@@ -63,28 +63,38 @@ class DegradationPolicy(Redistribution):
             moved = len(made)
             for node in risen[np.argsort(goal[risen] - ledger.cost[risen], kind="stable")].tolist():
                 if tries > 0:
-                    tries -= self._relieve(situation, ledger, takers, node, float(goal[node]), made)
+                    tries -= _relieve(situation, ledger, takers, node, float(goal[node]), made, tries)
         return proposals(ledger, made, before, "its node's cost rose")
 
-    def _relieve(
-        self, situation: Situation, ledger: Ledger, takers: Ints, node: int, goal: float, made: list[Trial]
-    ) -> int:
-        """Move operators away from a node until it is at its goal; the number of tries."""
-        refused: set[tuple[int, int]] = set()
-        tries = 0
-        while ledger.cost[node] > goal + TIE:
-            choice = _next(situation, ledger, takers, node, refused)
-            if choice is None:
-                break
-            trial = ledger.attempt(*choice)
+
+def _relieve(
+    situation: Situation,
+    ledger: Ledger,
+    takers: Ints,
+    node: int,
+    goal: float,
+    made: list[Trial],
+    most: int,
+) -> int:
+    """Move operators away from a node until it is at its goal; the number of tries."""
+    refused: set[tuple[int, int]] = set()
+    tries, moved = 0, True
+    while moved:
+        moved = False
+        for choice in _ranked(situation, ledger, takers, node):
+            if tries >= most or ledger.cost[node] <= goal + TIE:
+                return tries
+            if choice in refused:
+                continue
             tries += 1
+            trial = ledger.attempt(*choice)
             if _helps(ledger, trial, node) and ledger.has_cpu(*choice):
                 ledger.accept(trial, again=True)
                 made.append(trial)
-                refused.clear()
-            else:
-                refused.add(choice)
-        return tries
+                moved = True
+                break
+            refused.add(choice)
+    return tries
 
 
 def _helps(ledger: Ledger, trial: Trial, node: int) -> bool:
@@ -97,36 +107,31 @@ def _helps(ledger: Ledger, trial: Trial, node: int) -> bool:
     return new < larger * (1.0 - TIE) and float(ledger.cost[node]) >= float(ledger.cost[trial.target])
 
 
-def _next(
-    situation: Situation, ledger: Ledger, takers: Ints, node: int, refused: set[tuple[int, int]]
-) -> tuple[int, int] | None:
-    """The unit to try next and where: what removes most connections, else the costliest to the cheapest."""
+def _ranked(situation: Situation, ledger: Ledger, takers: Ints, node: int) -> list[tuple[int, int]]:
+    """Units of a node and where they may go: first what removes most connections, then the costliest.
+
+    Each may go to a node that it has connections to, or to the cheapest.
+    """
     units, others = ledger.units_on(node), takers[takers != node]
     if not len(units) or not len(others):
-        return None
-    cheapest = int(others[np.argmin(ledger.cost[others])])
+        return []
     owner, near = ledger.ties(units)
     at_home = np.bincount(owner[near == node], minlength=len(units))
-    options: list[tuple[int, int, int]] = [(k, cheapest, -int(at_home[k])) for k in range(len(units))]
-    away = np.isin(near, others)
+    allowed = np.zeros(ledger.count, dtype=bool)
+    allowed[others] = True
+    away = allowed[near]
     pairs, arcs = np.unique(owner[away] * ledger.count + near[away], return_counts=True)
-    options += [
-        (pair // ledger.count, pair % ledger.count, count - int(at_home[pair // ledger.count]))
-        for pair, count in zip(pairs.tolist(), arcs.tolist(), strict=True)
-    ]
-    options = [each for each in options if (int(units[each[0]]), each[1]) not in refused]
-    if not options:
-        return None
-    amounts: Floats = ledger.unit_amounts(units)
-    important = priorities(situation, ledger, units)
-    best = min(
-        options,
-        key=lambda each: (
-            float(important[each[0]]),
-            -max(each[2], 0),
-            -float(amounts[each[0]]),
-            float(ledger.cost[each[1]]),
-            each,
-        ),
+    unit = np.concatenate([pairs // ledger.count, np.arange(len(units))])
+    target = np.concatenate(
+        [pairs % ledger.count, np.full(len(units), others[np.argmin(ledger.cost[others])])]
     )
-    return int(units[best[0]]), int(best[1])
+    removed = np.concatenate([arcs, np.zeros(len(units), dtype=np.int64)]) - at_home[unit]
+    rank = np.lexsort(
+        (
+            ledger.cost[target],
+            -ledger.unit_amounts(units)[unit],
+            -np.maximum(removed, 0),
+            priorities(situation, ledger, units)[unit],
+        )
+    )
+    return list(zip(units[unit[rank]].tolist(), target[rank].tolist(), strict=True))

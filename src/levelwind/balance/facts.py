@@ -43,7 +43,7 @@ class Facts:
     """What does not change from report to report.
 
     ``properties`` are the open pairs that operators state; those of nodes stand on the nodes. ``bytes`` is
-    the size of a row that an operator puts out, NaN where nobody states it.
+    the size of a row that an operator puts out, NaN where nobody states it; ``all_bytes``: all of them do.
     """
 
     operators: tuple[str, ...]
@@ -51,6 +51,7 @@ class Facts:
     priority: Floats
     bytes: Floats
     wiring: Wiring
+    all_bytes: bool = False
 
 
 def make_facts(network: Network) -> Facts:
@@ -78,6 +79,7 @@ def make_facts(network: Network) -> Facts:
             np.array([np.nan if o.logical.bytes is None else o.logical.bytes for o in operators], dtype=float)
         ),
         wiring=make_wiring(arcs, outside),
+        all_bytes=all(o.logical.bytes is not None for o in operators),
     )
 
 

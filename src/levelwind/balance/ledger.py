@@ -66,7 +66,7 @@ class Ledger:
 
     def units_on(self, node: int) -> Ints:
         """Free units on a node, in the order of their numbers."""
-        here = np.unique(self.unit[self.node == node])
+        here = np.unique(self.unit[np.flatnonzero(self.node == node)])
         return here[self.free[here]]
 
     def unit_amounts(self, units: Ints) -> Floats:

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from levelwind.balance.costs.protocol import LOAD, STATE_BYTES, CostModel, CostTable, cost_table
 from levelwind.balance.costs.registry import make_cost_model
+from levelwind.balance.facts import around
 from levelwind.balance.ledger import Ledger, Trial
 from levelwind.balance.protocol import Proposal, Situation
 from levelwind.loads.arrays import Floats, Ints
 from levelwind.plugins import option
 
 # Most trials a period: at 1,000 nodes and 20,000 operators the whole must stay below 50 ms.
-TRIALS = 300
+TRIALS = 150
 COST_TEXT = "cost model that says how full a node is; see levelwind cost-models"
 DIFFERENCE_TEXT = (
     "percent that the costs of the fullest and the emptiest node must differ by: 0 any, 100 never"
@@ -110,9 +111,10 @@ def priorities(situation: Situation, ledger: Ledger, units: Ints) -> Floats:
     """Priority of each unit, that of its most important operator; 0 where nobody knows any."""
     if situation.facts is None:
         return np.zeros(len(units))
-    highest = np.full(len(ledger.free), -np.inf)
-    np.maximum.at(highest, ledger.unit, situation.facts.priority)
-    return highest[units]
+    owner, operators = around(ledger.members, ledger.order, units)
+    highest = np.full(len(units), -np.inf)
+    np.maximum.at(highest, owner, situation.facts.priority[operators])
+    return highest
 
 
 def proposals(ledger: Ledger, made: Sequence[Trial], before: Floats, why: str) -> tuple[Proposal, ...]:

@@ -30,6 +30,8 @@ BENCHMARKS = {
     "steady": "memory and checkpoint of a run that goes on at one rate, last third against second",
     "moves": "a batch with moves, against those around it; time and bytes per operator and window",
     "burst": "the rate that planners and policies sustain on a capped cluster, over that of connected",
+    "dcape": "the papers' query plans by nodes, pattern and policy: grouping against round_robin",
+    "manager": "CPU of the manager per report at 1,000 nodes and 20,000 operators, against its limit",
     "feasible": "the feasible set measured on a capped cluster, against the model's",
 }
 

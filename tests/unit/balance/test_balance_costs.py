@@ -111,7 +111,7 @@ def test_output_rate_by_equations_6_1_and_6_2():
 def test_bandwidth_makes_a_node_full_where_all_is_stated():
     nodes = tuple(Node(name=f"n{i}", bandwidth_bytes_per_s=1000.0) for i in range(2))
     seen = situation([(0, 1)], [0, 1], rows=[50.0, 0.0], nodes=nodes)
-    seen = replace(seen, facts=replace(seen.facts, bytes=np.array([10.0, 10.0])))
+    seen = replace(seen, facts=replace(seen.facts, bytes=np.array([10.0, 10.0]), all_bytes=True))
     assert cost_table(make_cost_model("output_rate"), seen).node.tolist() == [0.5, 0.0]
 
 

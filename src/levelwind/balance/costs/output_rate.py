@@ -30,9 +30,13 @@ class OutputRateCost:
     wired: ClassVar[bool] = True
 
     def capacity(self, situation: Situation) -> Floats:
-        """Stated bandwidth, or an equal part of all rows put out."""
-        rate, stated = self._rates(situation)
-        return fair_capacity(situation, float(rate.sum())) if stated is None else stated
+        """Stated bandwidth, or an equal part of all that is put out."""
+        assert situation.facts is not None
+        stated = capacities(situation.nodes, "bandwidth_bytes_per_s")
+        if stated is not None and situation.facts.all_bytes:
+            return stated
+        every = np.arange(len(situation.node))
+        return fair_capacity(situation, float(_rates(situation, every).sum()))
 
     def amounts(self, situation: Situation, node: Ints, which: Ints) -> Floats:
         """Rate of each operator times the number of other nodes that read it. O(arcs of ``which``)."""
@@ -42,15 +46,11 @@ class OutputRateCost:
         target = node[reader]
         away = target != node[which][owner]
         sent = np.unique(owner[away] * count + target[away])
-        copies = np.bincount(sent // max(1, count), minlength=len(which))
-        rates: Floats = self._rates(situation)[0][which] * copies
-        return rates
+        return _rates(situation, which) * np.bincount(sent // max(1, count), minlength=len(which))
 
-    def _rates(self, situation: Situation) -> tuple[Floats, Floats | None]:
-        """What each operator puts out, and the bandwidths if that is in bytes."""
-        assert situation.facts is not None
-        rows = situation.seen[ROWS_OUT]
-        stated = capacities(situation.nodes, "bandwidth_bytes_per_s")
-        if stated is None or np.isnan(situation.facts.bytes).any():
-            return rows, None
-        return rows * situation.facts.bytes, stated
+
+def _rates(situation: Situation, which: Ints) -> Floats:
+    """What operators put out: bytes per second if all state the bytes of a row, else rows."""
+    assert situation.facts is not None
+    rows: Floats = situation.seen[ROWS_OUT][which]
+    return rows * situation.facts.bytes[which] if situation.facts.all_bytes else rows
