@@ -207,6 +207,8 @@ def _next_waiting(t: Tables, node: int) -> int:
             other, best = t.waits[one], t.waits[chosen]
             older = t.order[other.head] < t.order[best.head]
             if rule == RANK:
+                born_s, best_s = t.tuples[other.head].born_s, t.tuples[best.head].born_s
+                older = born_s < best_s or (born_s == best_s and older)
                 older = other.rank > best.rank or (other.rank == best.rank and older)
             if older:
                 chosen = one

@@ -34,7 +34,7 @@ class Rule(IntEnum):
 
     FIFO = 0  # first come, first served
     TURN = 1  # operators take turns, a row each
-    RANK = 2  # the operator of the highest rank; of equals the one whose row waits longest
+    RANK = 2  # the operator of the highest rank; of equals the one whose row entered the network first
     OLDEST = 3  # first come, first served, out of queues per operator
 
 

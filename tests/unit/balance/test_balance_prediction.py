@@ -14,8 +14,8 @@ from levelwind.balance.costs.prediction import (
     join_work,
     relative_errors,
 )
-from levelwind.bench.query_plans import query_plan
 from levelwind.frontend import parse_network
+from levelwind.reproduce.query_plans import query_plan
 
 UNIT = UnitCosts(queue_s=3.0, evaluate_s=5.0, purge_s=7.0)
 

@@ -94,6 +94,7 @@ def test_the_first_plan_keeps_queries_in_groups():
     network, nodes = chains([0.4, 0.3, 0.2, 0.1]), cluster(2, 2)
     manager = managed(network, nodes)
     whole(manager)
+    assert report(manager, [0.4, 0.3, 0.2, 0.1]) == ()
     assert manager.group_loads == pytest.approx({"x": 0.25, "y": 0.25})
     with pytest.raises(InputError, match="in one group"):
         managed(network, nodes, {name: f"{'xy'[k % 2]}0" for k, name in enumerate(network.operators)})

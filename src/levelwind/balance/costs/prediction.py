@@ -88,8 +88,8 @@ def expected_work(network: Network, *, hashed: bool = True) -> dict[str, Work]:
 def fitted(seen: Iterable[tuple[Work, float]]) -> UnitCosts:
     """ω, ρ and ψ that explain measured CPU seconds best, by relative error, none of them below 0.
 
-    Nothing tells ω from ρ if every operator puts out as many rows as it evaluates: then only their sum counts.
-    O(observations).
+    Nothing tells ω from ρ if every operator puts out as many rows as it evaluates: then only their sum
+    counts. O(observations).
     """
     rows = list(seen)
     columns = np.array([[w.rows_in + w.rows_out, w.evaluated, w.state] for w, _ in rows], dtype=float)

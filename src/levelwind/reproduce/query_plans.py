@@ -128,6 +128,19 @@ def query_plan(number: int, *, rate: float, window_s: float = 10.0, duration_s: 
     }
 
 
+def side_by_side(count: int, rate: float) -> Any:
+    """So many plans of one operator, each with a stream and an output of its own."""
+    made = _Builder(rate, 10.0)
+    roots = [made.single(made.stream()) for _ in range(count)]
+    return {
+        "name": f"side_by_side_{count}",
+        "hops": "next",
+        "streams": made.streams,
+        "operators": made.operators,
+        "outputs": {f"out{k + 1}": {"input": root} for k, root in enumerate(roots)},
+    }
+
+
 def _twenty(made: _Builder) -> str:
     """Six streams, five joins on three levels."""
     leaves = [made.single(made.stream()) for _ in range(6)]
