@@ -159,12 +159,12 @@ def test_slopes_are_those_of_the_lower_envelope(boxes):
 def test_chain_on_two_operators():
     """The first frees 0.8 of a row in a second, the second the fifth that is left, in a second: 5 s a row.
 
-    A row comes at each of 0, 1, 2, 3, 4.
+    A row comes every second, just before the one before it is done.
     """
     network = chains([(1.0, 0.2), (5.0, 0.0)])
     ranks = chain_ranks(make_problem(network, Cluster.equal(1)))
     assert ranks.tolist() == pytest.approx([0.8, 0.2])
-    times = [[0.0, 1.0, 2.0, 3.0, 4.0]]
+    times = [[0.0, 0.9, 1.9, 2.9, 3.9]]
     served, _, _ = simulated(network, times, Rule.RANK, ranks)
     # By its definition Chain works off all first operators before any second.
     assert [operator for _, operator in served][:5] == [0] * 5
@@ -192,7 +192,7 @@ def test_chain_holds_fewer_rows_than_first_come_first_served():
             simulator.advance(float(second))
             waiting.append(simulator.in_system)
         held[rule] = sum(waiting)
-    assert held[Rule.RANK] < 0.85 * held[Rule.TURN]
+    assert held[Rule.RANK] < 0.9 * held[Rule.TURN]
     assert held[Rule.RANK] < 0.75 * held[Rule.OLDEST]
 
 
