@@ -23,10 +23,12 @@ from levelwind.runtime.coordinator import Step
 from levelwind.runtime.rundir import Command
 
 CAP = 0.35
-# Rows per second of each stream: such that one node has some seconds of work with a batch.
-RATES = {0: 40_000.0, 1: 4_000.0, 2: 600.0, 3: 300.0, 4: 150.0}
-# A policy is asked after every batch, once it has seen ten; what it does shows in the batches after that.
-PERIOD_S, SETTLE = 0.05, 14
+# Rows per second of each stream: such that a batch takes one capped node about two seconds, many times what
+# Spark needs for it besides.
+RATES = {0: 300_000.0, 1: 60_000.0, 2: 8_000.0, 3: 3_000.0, 4: 1_500.0}
+# A policy is asked after every batch, once it has seen ten. Until then windows fill, and with ``hops: next`` a
+# row takes a batch for every hop: what comes after that many batches is the same whatever the plan.
+PERIOD_S, SETTLE = 0.05, 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
