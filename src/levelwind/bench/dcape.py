@@ -14,6 +14,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from levelwind.balance.costs.prediction import Work, expected_work, fitted, relative_errors
 from levelwind.bench.result import Figure, Result, Settings, spread_of
 from levelwind.bench.runtime_worlds import answer, ours
 from levelwind.reproduce.dcape_runs import CAP, Case, run_cases
@@ -105,7 +106,7 @@ def summary(found: Mapping[str, Any], wanted: Sequence[Case], rounds: int) -> Re
         ratio=median(mine) / median(base),
         spread=spread_of([a / b for a, b in zip(mine, base, strict=True)]),
         figures=figures,
-        notes=_notes(found, wanted, rounds),
+        notes=[*_notes(found, wanted, rounds), *_predicted(found, wanted)],
         details={"runs": runs},
     )
 
@@ -140,6 +141,44 @@ def _notes(found: Mapping[str, Any], wanted: Sequence[Case], rounds: int) -> lis
             f"{median(step['fullest_s'] for each in own for step in each['steps']):.2f} CPU s a batch"
         )
     return lines
+
+
+def _predicted(found: Mapping[str, Any], wanted: Sequence[Case]) -> list[str]:
+    """Equations 3.1 to 3.3: unit costs fitted to one plan on one node, tried on the others."""
+    seen: dict[int, dict[str, dict[str, tuple[Work, float]]]] = {}
+    for case in wanted:
+        if case.nodes == 1 and not case.copies:
+            run = found["runs"][case.name][0]
+            seen[case.number] = _observed(case, run["boxes"], len(run["steps"]))
+    fit_on = 2 if 2 in seen else max(seen, default=0)
+    lines = []
+    for number, kinds in seen.items():
+        for kind, own in kinds.items():
+            if number == fit_on or kind not in seen[fit_on]:
+                continue
+            errors = relative_errors(own, fitted(seen[fit_on][kind].values()))
+            lines.append(
+                f"cost of plan {number}'s {kind} operators, predicted from plan {fit_on}: "
+                f"median error {median(errors.values()):.0%}, largest {max(errors.values()):.0%}"
+            )
+    return lines
+
+
+def _observed(
+    case: Case, boxes: Mapping[str, Sequence[float]], steps: int
+) -> dict[str, dict[str, tuple[Work, float]]]:
+    """What each operator did and cost, by kind. A join looks at its state in every batch."""
+    expected, found = expected_work(case.network), dict[str, dict[str, tuple[Work, float]]]()
+    for name, (rows_in, rows_out, cpu_s) in boxes.items():
+        join = case.network.operators[name].is_join
+        work = Work(
+            rows_in=rows_in,
+            rows_out=rows_out,
+            evaluated=rows_out if join else rows_in,
+            state=expected[name].state * steps,
+        )
+        found.setdefault("join" if join else "stateless", {})[name] = (work, cpu_s)
+    return found
 
 
 if __name__ == "__main__":

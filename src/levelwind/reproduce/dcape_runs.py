@@ -26,8 +26,8 @@ CAP = 0.35
 # Rows per second of each stream: such that a batch takes one capped node about two seconds, many times what
 # Spark needs for it besides.
 RATES = {0: 300_000.0, 1: 60_000.0, 2: 8_000.0, 3: 3_000.0, 4: 1_500.0}
-# A policy is asked after every batch, once it has seen ten. Until then windows fill, and with ``hops: next`` a
-# row takes a batch for every hop: what comes after that many batches is the same whatever the plan.
+# A policy is asked after every batch, once it has seen ten. Until then windows fill, and with ``hops: next``
+# a row takes a batch for every hop: what comes after that many batches is the same whatever the plan.
 PERIOD_S, SETTLE = 0.05, 24
 
 

@@ -19,6 +19,7 @@ from levelwind.balance.protocol import Policy, Situation
 from levelwind.control import Manager, TopManager
 from levelwind.control.events import (
     Event,
+    Heartbeat,
     MoveDone,
     MoveFailed,
     NodeJoined,
@@ -173,6 +174,7 @@ class Steward:
         """Say which nodes have no host now: lost if it is for the second time, else back if they were lost.
 
         A host that was away for a moment takes its node's work up again; moving all of it would cost more.
+        Until it is back, or lost, the node counts as not ready and takes nothing.
         """
         for node in self._nodes:
             if node in missing and node in self._missing and node not in self._lost:
@@ -181,6 +183,8 @@ class Steward:
             elif node not in missing and node in self._lost:
                 self._lost.remove(node)
                 self._tell(NodeJoined(at_s=self._now, node=self._nodes[node]))
+            elif (node in missing) != (node in self._missing) and node not in self._lost:
+                self._tell(Heartbeat(at_s=self._now, node=node, ready=node not in missing))
         self._missing = frozenset(missing)
 
     def change(self, network: Network, placement: Mapping[str, str]) -> dict[str, str]:
