@@ -86,6 +86,6 @@ def allotted(
         group = (bound or {}).get(number) or min(
             cpu, key=lambda name: (carried[name] + wanted[number]) / cpu[name]
         )
-        carried[group] += wanted[number]
+        carried[group] = carried.get(group, 0.0) + wanted[number]
         found[number] = group
     return found

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from numpy.random import default_rng
 from pyspark.sql import DataFrame, SparkSession
 
 from levelwind.balance.protocol import Policy
 from levelwind.balance.registry import make_policy
+from levelwind.control import TopManager
 from levelwind.control.allotment import tiered_plan
 from levelwind.errors import InputError, Problem, RunError, input_error
 from levelwind.model import Cluster, Network, Plan, PlanStatus
@@ -173,6 +175,10 @@ def prepare(
         seed=seed,
         on_step=on_step,
     )
+    if groups is not None and last is None:
+        # Asked now, not in the first batch: a query in two groups is bad input, no failed run.
+        standing = prepared.placement
+        TopManager(going_on.network, nodes, standing, groups=groups, policy=None, rng=default_rng(seed))
     prepared.spark_run.notes += [*going_on.notes, *made_up]
     if last is not None:
         check_commit(last, prepared.spark_run.layout, nodes.names)
