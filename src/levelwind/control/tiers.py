@@ -7,7 +7,7 @@ an operator is to stand.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -225,8 +225,9 @@ class TopManager:
             return []
         cpu = {g: sum(self._nodes[n].cpu for n in self.lower[g].nodes) for g in (full, empty)}
         best: tuple[float, float, int] | None = None
+        going = set(self.under_way)
         for number, names in enumerate(self._queries):
-            if self._group[number] != full or not self._may_move(names):
+            if self._group[number] != full or not self._may_move(number, going):
                 continue
             own = sum(load[name] for name in self._physical[number])
             larger = max(levels[full] - own / cpu[full], levels[empty] + own / cpu[empty])
@@ -238,12 +239,11 @@ class TopManager:
         why = f"group {full} is at {levels[full]:.2f} of its CPU, group {empty} at {levels[empty]:.2f}"
         return self._cross(at_s, best[2], empty, load, why)
 
-    def _may_move(self, names: tuple[str, ...]) -> bool:
-        operators = [self.network.operators[name] for name in names]
-        still = any(o.pinned is not None or not o.movable for o in operators)
-        going = self.under_way
-        physical = {p for name in names for p in self._instances[name]}
-        return not still and not physical & set(going)
+    def _may_move(self, number: int, going: Set[str]) -> bool:
+        operators = (self.network.operators[name] for name in self._queries[number])
+        if any(o.pinned is not None or not o.movable for o in operators):
+            return False
+        return going.isdisjoint(self._physical[number])
 
     def _cross(
         self, at_s: float, number: int, target: str, load: Mapping[str, float], why: str
