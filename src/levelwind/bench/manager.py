@@ -109,8 +109,8 @@ def run(settings: Settings, *, nodes: int = NODES, operators: int = OPERATORS) -
     label = f"a report, a group of {GROUP} nodes, balance by cpu, the slowest group"
     figures.append(_figure(label, [max(each) for each in rounds]))
     parts = [sum(each) for each in rounds]
-    rest = [whole - part for whole, part in zip(tiers, parts, strict=True)]
-    figures.append(_figure(f"a report, the top manager of {len(below)} groups", rest))
+    above = [whole - part for whole, part in zip(tiers, parts, strict=True)]
+    figures.append(_figure(f"a report, the top manager of {len(below)} groups", above))
     notes.append(_note("tiers, all managers together", meter.footprint(nodes)))
     own = spent["degradation by output_rate"]
     return Result(
