@@ -87,8 +87,7 @@ class Curves:
 
     def draw(self, results: Sequence[Result], path: Path) -> None:
         """Curves with their spread, or points."""
-        with style.figure(path, width=5.2, height=3.4) as panels:
-            axes = panels[0]
+        with style.figure(path) as axes:
             if self.against is not None:
                 self._draw_points(axes, results)
             else:

@@ -30,7 +30,10 @@ BINS = BINS_PER_OCTAVE * OCTAVES
 LINGER_S = 60.0
 
 POISSON, GIVEN = int(Law.POISSON), int(Law.GIVEN)
-FIFO, TURN, RANK = int(Rule.FIFO), int(Rule.TURN), int(Rule.RANK)
+TURN, RANK = int(Rule.TURN), int(Rule.RANK)
+# Known when the kernel is compiled, so that first come, first served pays nothing for the other rules: there
+# is a kernel for each number of dimensions of `Tables.queues`.
+ONE_PER_NODE = 1
 ARRIVED, FINISHED, RESULT = int(TraceKind.ARRIVED), int(TraceKind.FINISHED), int(TraceKind.RESULT)
 DELIVERED, SUSPENDED = int(TraceKind.DELIVERED), int(TraceKind.SUSPENDED)
 RESUMED, LOST = int(TraceKind.RESUMED), int(TraceKind.LOST)
@@ -262,7 +265,7 @@ def _serve(t: Tables, number: int, now_s: float) -> None:
     """Begin with the first of a node's queue, or with what the rule in force chooses."""
     total = t.totals[0]
     node = t.nodes[number]
-    if total.rule == FIFO:
+    if t.queues.ndim == ONE_PER_NODE:
         item = node.head
         node.head = t.tuples[item].follower
     else:
@@ -300,7 +303,7 @@ def _enqueue(t: Tables, item: int, now_s: float) -> None:
         _park(t, operator, item)
         return
     node = t.nodes[operator.node]
-    if t.totals[0].rule == FIFO:
+    if t.queues.ndim == ONE_PER_NODE:
         t.tuples[item].follower = NOWHERE
         if node.head < 0:
             node.head = item
@@ -595,7 +598,7 @@ def _park_all(t: Tables, number: int) -> None:
     """Take an operator's tuples out of its node's queue, in their order."""
     operator = t.operators[number]
     node = t.nodes[operator.node]
-    if t.totals[0].rule != FIFO:
+    if t.queues.ndim != ONE_PER_NODE:
         wait = t.waits[number]
         if wait.waiting > 0:
             node.queue_length -= wait.waiting
@@ -648,7 +651,7 @@ def lose_node(t: Tables, number: int) -> None:
     if item >= 0:
         node.serving = NOWHERE
         served = t.inlets[t.tuples[item].inlet].operator
-        if total.rule == FIFO:
+        if t.queues.ndim == ONE_PER_NODE:
             t.tuples[item].follower = node.head
             if node.head < 0:
                 node.tail = item

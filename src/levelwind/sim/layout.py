@@ -254,7 +254,12 @@ def _queues(choices: Choices, operators: int, nodes: int) -> dict[str, Table]:
     for name in ("head", "tail", "before", "after"):
         waits[name] = NOWHERE
     order = np.zeros(_TUPLES if own else 0, dtype=np.int64)
-    return {"waits": waits, "ready": ready_rows(nodes if own else 0), "order": order}
+    return {
+        "queues": np.zeros((0, 0) if own else 0),
+        "waits": waits,
+        "ready": ready_rows(nodes if own else 0),
+        "order": order,
+    }
 
 
 def ready_rows(count: int) -> Table:

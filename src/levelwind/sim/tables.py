@@ -102,8 +102,8 @@ class Tables(NamedTuple):
 
     ``side_times`` holds the rows in each join window as rings, ``given`` all recorded arrival times,
     ``latency`` seconds between nodes (0 × 0 if none are stated), ``histogram`` the results by latency.
-    ``waits``, ``ready`` and ``order`` (when each tuple began to wait, as a number) have rows only if there is
-    a queue per operator.
+    ``queues`` is always empty; it has one dimension if nodes have one queue each, and two if operators do.
+    Only then ``waits``, ``ready`` and ``order`` (when each tuple began to wait, as a number) have rows.
     """
 
     totals: Table
@@ -122,6 +122,7 @@ class Tables(NamedTuple):
     latency: Floats
     histogram: Ints
     trace: Table
+    queues: Floats
     waits: Table
     ready: Table
     order: Ints
