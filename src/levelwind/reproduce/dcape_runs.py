@@ -23,12 +23,13 @@ from levelwind.runtime.coordinator import Step
 from levelwind.runtime.rundir import Command
 
 CAP = 0.35
-# Rows per second of each stream: such that a batch takes one capped node about two seconds, many times what
-# Spark needs for it besides.
-RATES = {0: 300_000.0, 1: 60_000.0, 2: 8_000.0, 3: 3_000.0, 4: 1_500.0}
+# Seconds of stream in a batch, and rows per second of each stream: such that a batch takes one capped node
+# about two seconds, several times what Spark needs for it besides.
+BATCH_S = 2.0
+RATES = {0: 150_000.0, 1: 30_000.0, 2: 4_000.0, 3: 1_500.0, 4: 750.0}
 # A policy is asked after every batch, once it has seen ten. Until then windows fill, and with ``hops: next``
 # a row takes a batch for every hop: what comes after that many batches is the same whatever the plan.
-PERIOD_S, SETTLE = 0.05, 24
+PERIOD_S, SETTLE = 0.05, 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +63,10 @@ class Case:
     def network(self) -> Network:
         """What runs."""
         if self.copies:
-            return parse_network(side_by_side(self.copies, RATES[0] / self.copies)).network
-        return parse_network(query_plan(self.number, rate=RATES[self.number], window_s=self.window_s)).network
+            return parse_network(side_by_side(self.copies, RATES[0] / self.copies, batch_s=BATCH_S)).network
+        return parse_network(
+            query_plan(self.number, rate=RATES[self.number], window_s=self.window_s, batch_s=BATCH_S)
+        ).network
 
 
 def run_cases(

@@ -20,8 +20,8 @@ ROW_BYTES = 24
 class _Builder:
     """A plan on its way: operators in the order of the data, and the rate of each."""
 
-    def __init__(self, rate: float, window_s: float) -> None:
-        self.rate, self.window_s = rate, window_s
+    def __init__(self, rate: float, window_s: float, batch_s: float) -> None:
+        self.rate, self.window_s, self.batch_s = rate, window_s, batch_s
         self.streams: dict[str, Any] = {}
         self.operators: list[dict[str, Any]] = []
         self.rates: dict[str, float] = {}
@@ -38,7 +38,7 @@ class _Builder:
                 "shape": "steady",
                 "rate": self.rate,
                 "speed": "max",
-                "batch": "1s",
+                "batch": f"{self.batch_s:g}s",
                 "seed": len(self.streams) + 1,
                 "columns": {"x": {"kind": "uniform", "low": 0, "high": KEYS - 1}},
             },
@@ -94,7 +94,14 @@ class _Builder:
         self.operators.append({"name": name, "kind": kind, "cost": COST_S, "bytes": ROW_BYTES, **keys})
 
 
-def query_plan(number: int, *, rate: float, window_s: float = 10.0, duration_s: float | None = None) -> Any:
+def query_plan(
+    number: int,
+    *,
+    rate: float,
+    window_s: float = 10.0,
+    batch_s: float = 1.0,
+    duration_s: float | None = None,
+) -> Any:
     """A plan as a network file's mapping.
 
     Parameters
@@ -103,10 +110,12 @@ def query_plan(number: int, *, rate: float, window_s: float = 10.0, duration_s: 
         1 to 4; 0 is the five single-stream operators of figure 5.4.
     rate
         Rows per second of every stream.
+    batch_s
+        Seconds of stream in a batch.
     duration_s
         Where the streams end; None: never.
     """
-    made = _Builder(rate, window_s)
+    made = _Builder(rate, window_s, batch_s)
     if number == 0:
         roots = [made.single(made.stream(), 5)]
     elif number == 1:
@@ -128,9 +137,9 @@ def query_plan(number: int, *, rate: float, window_s: float = 10.0, duration_s: 
     }
 
 
-def side_by_side(count: int, rate: float) -> Any:
+def side_by_side(count: int, rate: float, *, batch_s: float = 1.0) -> Any:
     """So many plans of one operator, each with a stream and an output of its own."""
-    made = _Builder(rate, 10.0)
+    made = _Builder(rate, 10.0, batch_s)
     roots = [made.single(made.stream()) for _ in range(count)]
     return {
         "name": f"side_by_side_{count}",
