@@ -515,7 +515,7 @@ def _finish(t: Tables, number: int, now_s: float) -> None:
                 rows = _by_credit(t.flows[flow], node.pairs)
             _emit(t, flow, rows, born_s, work_s, number, now_s)
     node.serving = NOWHERE
-    if node.queue_length > 0:
+    if node.head >= 0 if t.queues.ndim == ONE_PER_NODE else node.queue_length > 0:
         _serve(t, number, now_s)
 
 
