@@ -61,6 +61,7 @@ class Curves:
         """One piece of work: cases must take turns on the same cluster."""
         return [
             {
+                "seed": seed,  # of nothing but the record: streams are the same in every run
                 "cases": [asdict(case) for case in self.cases.values()],
                 "rounds": ROUNDS[quick],
                 "batches": BATCHES[quick],

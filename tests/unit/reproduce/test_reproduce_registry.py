@@ -7,6 +7,7 @@ import pytest
 
 from levelwind.errors import InputError
 from levelwind.reproduce import describe, figure_4_5, figure_4_7, names, registry, run
+from levelwind.reproduce.dcape import FIGURES
 from levelwind.reproduce.matrices import measure
 
 KEYS = {"name", "paper", "ours", "claim", "holds", "seconds", "why", "files"}
@@ -60,7 +61,8 @@ def untimed(result):
     return {key: value for key, value in result.items() if key not in ("plan_s", "pair_s")}
 
 
-@pytest.mark.parametrize("name", names())
+# Those on a real cluster take minutes, and never the same time twice.
+@pytest.mark.parametrize("name", [name for name in names() if name not in FIGURES])
 def test_a_cell_measured_twice_gives_the_same_json(name):
     experiment = registry.EXPERIMENTS[name]
     cell = dict(experiment.cells(True, 0)[-1])
