@@ -24,9 +24,9 @@ from levelwind.runtime.rundir import Command
 
 CAP = 0.35
 # Seconds of stream in a batch, and rows per second of each stream: such that a batch takes one capped node
-# about two seconds, several times what Spark needs for it besides.
+# a second or two, more than Spark needs for it besides.
 BATCH_S = 2.0
-RATES = {0: 150_000.0, 1: 30_000.0, 2: 4_000.0, 3: 1_500.0, 4: 750.0}
+RATES = {0: 450_000.0, 1: 90_000.0, 2: 12_000.0, 3: 4_500.0, 4: 2_250.0}
 # A policy is asked after every batch, once it has seen ten. Until then windows fill, and with ``hops: next``
 # a row takes a batch for every hop: what comes after that many batches is the same whatever the plan.
 PERIOD_S, SETTLE = 0.05, 18
