@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from levelwind.balance import policy_names as policies
+    from levelwind.balance.costs import cost_model_names as cost_models
     from levelwind.errors import InputError, LevelwindError
     from levelwind.frontend import InputWarning, load, load_cluster, parse
     from levelwind.model import Cluster, Measures, Network, Node, Plan, PlanStatus
@@ -30,6 +31,7 @@ _HOMES = {
     "PlanStatus": "model",
     "Sizing": "planning",
     "compare": "planning",
+    "cost_models": "balance.costs",
     "explain": "planning",
     "load": "frontend",
     "load_cluster": "frontend",
@@ -55,6 +57,7 @@ __all__ = [
     "PlanStatus",
     "Sizing",
     "compare",
+    "cost_models",
     "explain",
     "load",
     "load_cluster",
@@ -72,5 +75,6 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         message = f"module 'levelwind' has no attribute {name!r}"
         raise AttributeError(message)
-    attribute = {"planners": "planner_names", "policies": "policy_names"}.get(name, name)
+    lists = {"planners": "planner_names", "policies": "policy_names", "cost_models": "cost_model_names"}
+    attribute = lists.get(name, name)
     return getattr(import_module(f"levelwind.{_HOMES[name]}"), attribute)

@@ -14,10 +14,11 @@ from levelwind.placement import Decision, planner_names
 from levelwind.testing import CHECK_NAMES, PlannerCheckError, check_planner
 
 OPTIONS: dict[str, dict[str, Any]] = {"resilient": {"budget": 0.02}}
-# Chance deals operators out whatever they weigh. Planners of the network see capacity only as a limit, and
-# where nothing has a place of its own any node costs the same.
+# These deal operators out by number or by chance, whatever they weigh. Planners of the network see capacity
+# only as a limit, and where nothing has a place of its own any node costs the same.
 NOT_LOAD_AWARE = {
-    "random", "random_node", "relaxation", "producer", "consumer", "ip_multicast", "optimal_network",
+    "random", "round_robin", "grouping",
+    "random_node", "relaxation", "producer", "consumer", "ip_multicast", "optimal_network",
 }  # fmt: skip
 CASES = [
     pytest.param(check, id=f"{name}-{check.name}")

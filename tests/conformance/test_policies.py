@@ -13,12 +13,14 @@ from levelwind.testing import POLICY_CHECK_NAMES, PolicyCheckError, check_policy
 
 # Moves for the network's sake, not for balance: `tests/unit/balance/test_local_relaxation.py`.
 NOT_BALANCING = ("local_relaxation",)
+PAIRINGS = [{"pairing": pairing} for pairing in ("central", "random", "neighbour")]
+COSTS = [{"cost": "cpu"}, {"cost": "cpu", "percent_difference": 0}]
 CASES = [
-    pytest.param(check, id=f"{name}-{pairing}-{check.name}")
+    pytest.param(check, id="-".join([name, *map(str, options.values()), check.name]))
     for name in policy_names()
     if name not in NOT_BALANCING
-    for pairing in ("central", "random", "neighbour")
-    for check in check_policy(name, options={"pairing": pairing}, central=pairing == "central")
+    for options in (COSTS if name in ("balance", "degradation") else PAIRINGS)
+    for check in check_policy(name, options=options, central=options.get("pairing", "central") == "central")
 ]
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from levelwind.balance.facts import Facts
 from levelwind.balance.surroundings import Surroundings
 from levelwind.loads.arrays import Floats, Ints
+from levelwind.model import Node
+from levelwind.model.frozen import frozen_mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +37,15 @@ class Situation:
         State that a move of the operator carries.
     around
         What operators send each other and what lies between the nodes, where latencies are known.
+    nodes
+        The nodes themselves, for policies that read their names, memory, bandwidth or properties.
+    facts
+        Wiring, priorities and properties of the operators; None if whoever asks does not know them.
+    seen
+        Further statistics by name, a figure per operator: those that the policy says it needs.
+    reference
+        What each node cost when operators last came to it or left it, by the policy's own `CostPolicy.costs`;
+        NaN where that was never.
     """
 
     series: Floats
@@ -42,6 +55,15 @@ class Situation:
     unit: Ints
     state_bytes: Floats
     around: Surroundings | None = None
+    nodes: tuple[Node, ...] = ()
+    facts: Facts | None = None
+    seen: Mapping[str, Floats] = field(default_factory=frozen_mapping)
+    reference: Floats | None = None
+
+    @property
+    def mean_load(self) -> Floats:
+        """Mean load of each operator over the window."""
+        return self.series.mean(axis=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,4 +94,22 @@ class Policy(Protocol):
 
     def propose(self, situation: Situation, *, rng: np.random.Generator) -> tuple[Proposal, ...]:
         """Decide. See the class for the contract."""
+        ...
+
+
+@runtime_checkable
+class CostPolicy(Protocol):
+    """A policy that goes by a cost of its own: it says what it must see, and what every node costs.
+
+    ``statistics`` names what a run must count for it (see `levelwind.balance.costs.STATISTICS`); of these
+    only the load is counted anyway.
+    """
+
+    @property
+    def statistics(self) -> frozenset[str]:
+        """Names of the statistics that it reads."""
+        ...
+
+    def costs(self, situation: Situation) -> Floats:
+        """Cost of each node, to be remembered as the reference when its operators change."""
         ...

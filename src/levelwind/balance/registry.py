@@ -16,6 +16,8 @@ BUILT_IN = {
     "cor_re_imp": "levelwind.balance.cor_re_imp:CorReImpPolicy",
     "cor_se_imp": "levelwind.balance.cor_se_imp:CorSeImpPolicy",
     "llf_bal": "levelwind.balance.llf_bal:LlfBalPolicy",
+    "balance": "levelwind.balance.even:BalancePolicy",
+    "degradation": "levelwind.balance.degradation:DegradationPolicy",
     "rand_bal": "levelwind.balance.rand_bal:RandBalPolicy",
     "local_relaxation": "levelwind.balance.local_relaxation:LocalRelaxationPolicy",
 }

@@ -34,6 +34,8 @@ BENCHMARKS = {
     "agreement": "node loads and latency in the simulator, against the same network on a capped cluster",
     "relaxation": "relaxation of 1,000 queries on 1,550 nodes, against figure 7 and a search of all nodes",
     "reuse": "CPU of 40 queries that share a beginning, against the beginning once and 40 ends",
+    "dcape": "the papers' query plans by nodes, pattern and policy: grouping against round_robin",
+    "manager": "CPU of the manager per report at 1,000 nodes and 20,000 operators, against its limit",
     "feasible": "the feasible set measured on a capped cluster, against the model's",
 }
 

@@ -43,10 +43,24 @@ MovedLoadBudget = Annotated[
         show_default=False,
     ),
 ]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        "--groups",
+        metavar="PROPERTY",
+        help="Nodes with the same value of this property form a group with a manager of its own; "
+        "no query stands in two groups.",
+        show_default=False,
+    ),
+]
 
 
 def read_balancing(
-    name: str | None, settings: Sequence[str] | None, period: str, budget: float | None
+    name: str | None,
+    settings: Sequence[str] | None,
+    period: str,
+    budget: float | None,
+    groups: str | None = None,
 ) -> dict[str, Any]:
     """Who moves operators, how often it is asked and how much may move, as `levelwind.run` takes it."""
     from levelwind.balance.registry import make_policy
@@ -74,4 +88,4 @@ def read_balancing(
         problems.append(Problem(rule=rule, key="--moved-load-budget", value=str(budget)))
     if problems:
         raise InputError(problems)
-    return {"policy": policy, "period_s": period_s, "moved_load_budget": budget}
+    return {"policy": policy, "period_s": period_s, "moved_load_budget": budget, "groups": groups}

@@ -19,6 +19,7 @@ from levelwind.cli.add import add
 from levelwind.cli.bench import bench
 from levelwind.cli.check import check
 from levelwind.cli.compare import compare
+from levelwind.cli.cost_models import cost_models
 from levelwind.cli.demo import demo
 from levelwind.cli.errors import (
     DONE,
@@ -57,6 +58,7 @@ COMMANDS = (
     size,
     planners,
     policies,
+    cost_models,
     simulate,
     probe,
     run,
@@ -108,8 +110,13 @@ def _start(
       levelwind plan examples/traffic.yaml --nodes 5 --planner rod
     """
     if context.invoked_subcommand is None:
-        rule, hint = "a command must be given", "known: " + ", ".join(c.__name__ for c in COMMANDS)
+        rule, hint = "a command must be given", "known: " + ", ".join(_name(c) for c in COMMANDS)
         raise input_error(rule, key="COMMAND", hint=hint)
+
+
+def _name(command: Callable[..., Any]) -> str:
+    """What a command is called: as its function, with hyphens."""
+    return command.__name__.replace("_", "-")
 
 
 def _help_text(command: Callable[..., Any]) -> str:
@@ -127,7 +134,7 @@ app = typer.Typer(
 )
 app.callback(help=_help_text(_start))(_start)
 for _command in COMMANDS:
-    app.command(_command.__name__, help=_help_text(_command))(_command)
+    app.command(_name(_command), help=_help_text(_command))(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

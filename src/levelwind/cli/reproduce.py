@@ -15,7 +15,7 @@ from levelwind.cli.errors import DONE
 from levelwind.cli.figures import number, plain_table
 from levelwind.cli.options import FormatOption, Seed
 from levelwind.cli.output import answer
-from levelwind.errors import chosen_names, input_error
+from levelwind.errors import input_error
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -53,16 +53,18 @@ def reproduce(
     """Measure the papers' tables and figures again.
 
     Says which of their claims hold. A claim that does not hold is a result, not a failure:
-    the exit code is 0.
+    the exit code is 0. Experiments on a cluster of their own (figure_6_12, dcape for all of
+    seed 003) take minutes to hours and run only when they are named.
 
     Examples:
       levelwind reproduce --list
       levelwind reproduce --quick
     """
     registry = import_module("levelwind.reproduce.registry")
-    names = chosen_names(wanted, registry.names(), "must be something to reproduce")
+    names = registry.select(wanted)
     if only_list:
-        found = [item for item in registry.describe() if item["name"] in names]
+        listed = names if wanted else registry.names()
+        found = [item for item in registry.describe() if item["name"] in listed]
         answer(format, lambda: found, lambda: list_table(found))
         return DONE
     if out is not None and out.exists() and not out.is_dir():

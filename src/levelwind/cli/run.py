@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from levelwind.cli.balancing import MovedLoadBudget, Period, Policy, PolicySettings, read_balancing
+from levelwind.cli.balancing import Groups, MovedLoadBudget, Period, Policy, PolicySettings, read_balancing
 from levelwind.cli.errors import DONE, INTERRUPTED, NO, RunFailedError
 from levelwind.cli.figures import number, plain_table
 from levelwind.cli.inputs import parse_settings, read_both, read_placement, told_with
@@ -126,6 +126,7 @@ def run(
     policy_settings: PolicySettings = None,
     period: Period = "1s",
     moved_load_budget: MovedLoadBudget = None,
+    groups: Groups = None,
     master: Master = "local[*]",
     checkpoint: Checkpoint = None,
     run_dir: RunDir = None,
@@ -160,7 +161,7 @@ def run(
     )
     _read(asked, settings, conf, replan_after)
     with asked.collecting():
-        asked.balancing = read_balancing(policy, policy_settings, period, moved_load_budget)
+        asked.balancing = read_balancing(policy, policy_settings, period, moved_load_budget, groups)
     _read_files(asked, network_file, cluster_file, nodes, placement_file, moves_file)
     if asked.placement is None:
         return NO
@@ -278,6 +279,13 @@ def _planned(asked: _Asked) -> Mapping[str, str] | None:
     from levelwind.rewrite import share
 
     network = share(asked.network).network if asked.reuse else asked.network
+    if asked.balancing["groups"] is not None:
+        from levelwind.control.allotment import tiered_plan
+
+        groups = asked.balancing["groups"]
+        return tiered_plan(
+            network, asked.cluster, groups, asked.planner, options=asked.options, seed=asked.seed
+        )
     made = planning.plan(network, asked.cluster, asked.planner, options=asked.options, seed=asked.seed)
     asked.notes = made.notes
     if made.status is PlanStatus.PLACED:

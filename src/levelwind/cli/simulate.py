@@ -53,6 +53,9 @@ _ROWS = (
     ("moves", "moves", "operators moved while data flowed"),
     ("moved_load", "moved load", "CPU use of operators that moved"),
     ("tuples", "results", "whose latency was taken"),
+    ("rows_held.mean", "rows held, mean", "waiting, in service or on the network"),
+    ("rows_held.peak", "rows held, peak", ""),
+    ("output_rate", "output rate", "results per second"),
     ("events_per_second", "events per second", "of the simulator itself"),
 )
 

@@ -2,5 +2,6 @@
 
 from levelwind.control.journal import Journal, Record
 from levelwind.control.manager import Manager, UnderWay
+from levelwind.control.tiers import TopManager
 
-__all__ = ["Journal", "Manager", "Record", "UnderWay"]
+__all__ = ["Journal", "Manager", "Record", "TopManager", "UnderWay"]

@@ -14,13 +14,16 @@ from levelwind.model.frozen import frozen_mapping
 class StatisticsReported:
     """A period is over. ``series`` has a row of load samples per operator, in the order of ``operators``.
 
-    Loads are CPU seconds per second as the offered rates ask for them, oldest first.
+    Loads are CPU seconds per second as the offered rates ask for them, oldest first. ``seen`` holds further
+    statistics by name, a figure per operator in the same order: those that the manager asks for (see
+    `Manager.statistics`), and no others.
     """
 
     at_s: float
     operators: tuple[str, ...]
     series: Floats
     state_bytes: Mapping[str, int] = field(default_factory=frozen_mapping)
+    seen: Mapping[str, Floats] = field(default_factory=frozen_mapping)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +52,34 @@ class NodeLost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Heartbeat:
+    """A node says that it lives, and whether it is ready to work. A node that was lost joins again by it."""
+
+    at_s: float
+    node: str
+    ready: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanProposed:
+    """Somebody made a plan for all operators: a planner, or a person. ``attempt`` counts from 1."""
+
+    at_s: float
+    placement: Mapping[str, str]
+    reason: str = "a new plan"
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueryAdded:
-    """Operators came: ``network`` is the whole of what is to run from now on."""
+    """Operators came: ``network`` is the whole of what is to run from now on.
+
+    ``loads`` holds the mean load of operators that ran elsewhere before, as far as it is known.
+    """
 
     at_s: float
     network: Network
+    loads: Mapping[str, float] = field(default_factory=frozen_mapping)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +121,8 @@ Event = (
     | LatencyMeasured
     | NodeJoined
     | NodeLost
+    | Heartbeat
+    | PlanProposed
     | QueryAdded
     | QueryRemoved
     | MoveDone

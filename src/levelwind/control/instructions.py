@@ -40,4 +40,13 @@ class Alarm:
     text: str
 
 
-Instruction = Place | Move | Drop | Alarm
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskAgain:
+    """A plan was not valid: make another, on ``nodes``, and propose it as this ``attempt``."""
+
+    attempt: int
+    nodes: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+Instruction = Place | Move | Drop | Alarm | AskAgain

@@ -41,7 +41,8 @@ class Court:
     """What proposals are judged by: rules, limits, and how things stand now.
 
     ``going`` names the target of every operator that is under way; ``index`` is each operator's node by
-    position, ``load`` each operator's mean load, ``cpu`` each node's capacity.
+    position, ``load`` each operator's mean load, ``cpu`` each node's capacity, ``unready`` the nodes that
+    take nothing now.
     """
 
     roster: Roster
@@ -52,6 +53,7 @@ class Court:
     load: Floats
     cpu: Floats
     state_bytes: Floats
+    unready: Set[int] = frozenset()
 
     def judge(self, proposed: Iterable[Proposal], levels: Floats) -> Iterator[Verdict]:
         """Judge exchange by exchange, in the order proposed. ``levels``: mean load of each node.
@@ -108,6 +110,8 @@ class Court:
             free &= self.state_bytes <= self.limits.state_bytes
         once = np.bincount(operator, minlength=len(free)) == 1
         clear = (free & once)[operator] & (self.index[operator] != to)
+        if self.unready:
+            clear &= ~np.isin(to, list(self.unready))
         return {every[k].group for k in np.flatnonzero(~clear).tolist()}
 
     def _parts(self, group: list[Proposal]) -> list[tuple[Proposal, ...]]:
@@ -136,6 +140,8 @@ class Court:
                 return "declared immovable, or on a table with an operator that is"
             if self.index[j] == part[0].to:
                 return "it stands there already"
+            if part[0].to in self.unready:
+                return f"{self.nodes[part[0].to]} is not ready"
         most = self.limits.state_bytes
         if most is not None and float(self.state_bytes[operators].sum()) > most:
             state = float(self.state_bytes[operators].sum())

@@ -10,26 +10,33 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from levelwind.balance.protocol import Policy, Proposal, Situation
+from levelwind.balance.costs.protocol import LOAD
+from levelwind.balance.protocol import CostPolicy, Policy, Proposal, Situation
 from levelwind.control.distances import Distances
 from levelwind.control.events import (
     Event,
+    Heartbeat,
     LatencyMeasured,
     MoveDone,
     MoveFailed,
     NodeJoined,
     NodeLost,
     OperatorMoved,
+    PlanProposed,
     QueryAdded,
     QueryRemoved,
     StatisticsReported,
 )
-from levelwind.control.instructions import Alarm, Drop, Instruction, Move, Place
+from levelwind.control.instructions import Alarm, AskAgain, Drop, Instruction, Move, Place
 from levelwind.control.journal import REJECTED, Journal, Record
 from levelwind.control.judging import ROUNDING, Court, Limits
+from levelwind.control.liveness import Pulse
+from levelwind.control.plans import ATTEMPTS, plan_problems
+from levelwind.control.references import References
+from levelwind.control.reports import Reports
 from levelwind.control.roster import make_roster
-from levelwind.errors import InputError, Problem, did_you_mean, input_error
-from levelwind.loads.arrays import Floats, Ints
+from levelwind.errors import InputError, did_you_mean, input_error
+from levelwind.loads.arrays import Floats
 from levelwind.model import Cluster, Network, Node
 
 JOURNAL = 10_000
@@ -67,6 +74,9 @@ class Manager:
         Most moves under way at once; None: any number.
     most_state_bytes
         Operators with more state than this do not move for balance; None: any size.
+    silent_after_s
+        A node of which no `Heartbeat` came for longer is dropped as if it were lost; None: never. Seen when
+        the next event comes, whatever it is.
     journal_size
         Number of records kept.
 
@@ -86,6 +96,7 @@ class Manager:
         moved_load_budget: float | None = None,
         most_moves: int | None = None,
         most_state_bytes: float | None = None,
+        silent_after_s: float | None = None,
         journal_size: int = JOURNAL,
     ) -> None:
         self._policy, self._rng = policy, rng
@@ -98,8 +109,9 @@ class Manager:
         self._node: list[str | None] = self._checked(placement)
         self._load = np.full(len(self._roster.names), np.nan)
         self._under_way: dict[str, UnderWay] = {}
-        self._reported: tuple[tuple[str, ...], Ints | None] = ((), None)
+        self._reports = Reports(self._roster.names)
         self._overloaded = False
+        self._pulse, self._references = Pulse(silent_after_s), References()
         self.journal = Journal(journal_size)
         self._arrange()
 
@@ -129,14 +141,31 @@ class Manager:
         """Relative mean load of each live node by the last report, moves under way counted as done."""
         return dict(zip(self._live, (self._level() / self._cpu).tolist(), strict=True))
 
+    @property
+    def statistics(self) -> frozenset[str]:
+        """Names of the statistics that reports must bring in ``seen``; the load is in every report."""
+        return self._policy.statistics - {LOAD} if isinstance(self._policy, CostPolicy) else frozenset()
+
     def handle(self, event: Event) -> tuple[Instruction, ...]:
         """Take an event in, and say what is to be done about it.
 
         Wrong names and malformed statistics are input errors and change nothing. What comes too late (a move
-        of an operator that is gone) is written down and ignored.
+        of an operator that is gone) is written down and ignored. Before all else, nodes that have been silent
+        for too long are dropped.
         """
+        if isinstance(event, Heartbeat):
+            self._demand_node(event.node)
+            self._pulse.beat(event.node, event.at_s, ready=event.ready)
+        return (*self._drop_silent(event.at_s), *self._heed(event))
+
+    def _heed(self, event: Event) -> tuple[Instruction, ...]:
         if isinstance(event, StatisticsReported):
             return self._statistics(event)
+        if isinstance(event, Heartbeat):
+            back = event.node not in self._live
+            return self._joined(NodeJoined(at_s=event.at_s, node=self._nodes[event.node])) if back else ()
+        if isinstance(event, PlanProposed):
+            return self._planned(event)
         if isinstance(event, MoveDone):
             return self._done(event)
         if isinstance(event, MoveFailed):
@@ -158,12 +187,12 @@ class Manager:
     # Statistics and proposals
 
     def _statistics(self, event: StatisticsReported) -> tuple[Instruction, ...]:
-        series = self._in_order(event)
+        series = self._reports.series(event)
         self._load = series.mean(axis=1)
         alarms = self._overload(event.at_s)
         if self._policy is None or not self._live or not len(self._roster.names) or (self._index < 0).any():
             return alarms
-        state_bytes = self._state_bytes(event)
+        state_bytes = self._reports.state_bytes(event)
         movable = self._roster.movable.copy()
         if self._under_way:
             position = self._roster.position
@@ -177,45 +206,16 @@ class Manager:
             unit=self._roster.unit,
             state_bytes=state_bytes,
             around=self._distances.around(self._roster.network, [self._nodes[name] for name in self._live]),
+            nodes=tuple(self._nodes[name] for name in self._live),
+            facts=self._roster.facts if isinstance(self._policy, CostPolicy) else None,
+            seen=self._reports.seen(event),
         )
+        if isinstance(self._policy, CostPolicy):
+            cost = self._policy.costs(situation)
+            reference = self._references.seen(self._roster.names, self._index, self._live, cost)
+            situation = replace(situation, reference=reference)
         proposed = self._policy.propose(situation, rng=self._rng)
         return alarms + (self._judge(event.at_s, proposed, state_bytes) if proposed else ())
-
-    def _in_order(self, event: StatisticsReported) -> Floats:
-        """The series in the roster's order; the last report's order is remembered, as it rarely changes."""
-        names, series = event.operators, np.asarray(event.series, dtype=np.float64)
-        problems = []
-        if series.ndim != 2 or series.shape[0] != len(names) or series.shape[1] == 0:
-            rule = "a row of samples per operator, at least one sample"
-            problems.append(Problem(rule=rule, key="series", value=f"{series.shape} for {len(names)} names"))
-        elif not np.isfinite(series).all() or (series < 0.0).any():
-            problems.append(Problem(rule="loads are numbers of at least 0", key="series"))
-        if problems:
-            raise InputError(problems)
-        seen, order = self._reported
-        if seen is not names and seen != names:
-            order = None
-            if names != self._roster.names:
-                place = {name: row for row, name in enumerate(names)}
-                missing = [name for name in self._roster.names if name not in place]
-                if missing or len(place) < len(names):
-                    rule = "statistics must have every operator once"
-                    value = "missing: " + ", ".join(missing[:5]) if missing else "an operator twice"
-                    raise input_error(rule, key="operators", value=value)
-                order = np.array([place[name] for name in self._roster.names], dtype=np.int64)
-            self._reported = (names, order)
-        elif order is not None and len(order) != len(self._roster.names):
-            self._reported = ((), None)
-            return self._in_order(event)
-        return series if order is None else series[order]
-
-    def _state_bytes(self, event: StatisticsReported) -> Floats:
-        if not event.state_bytes:
-            return np.zeros(len(self._roster.names))
-        known = event.state_bytes.get
-        return np.fromiter(
-            (known(name, 0) for name in self._roster.names), dtype=np.float64, count=len(self._roster.names)
-        )
 
     def _overload(self, at_s: float) -> tuple[Instruction, ...]:
         """An alarm when all nodes together cannot bear the load, once until it has passed."""
@@ -240,6 +240,7 @@ class Manager:
             load=self._load,
             cpu=self._cpu,
             state_bytes=state_bytes,
+            unready={self._place[name] for name in self._pulse.unready if name in self._place},
         )
         accepted: list[Instruction] = []
         for verdict in court.judge(proposed, self._level()):
@@ -250,6 +251,36 @@ class Manager:
                 else:
                     accepted.append(self._move(at_s, operator, target, proposal.reason))
         return tuple(accepted)
+
+    def _planned(self, event: PlanProposed) -> tuple[Instruction, ...]:
+        """Check a plan for all operators; ask for another if it is not valid, else send what differs."""
+        ready = [name for name in self._live if name not in self._pulse.unready]
+        problems = plan_problems(
+            self._roster, event.placement, known=self._nodes, live=self._live, ready=ready
+        )
+        if problems:
+            texts = tuple(str(problem) for problem in problems)
+            text = f"{event.reason} is not valid: {texts[0]}" + (
+                f", and {len(texts) - 1} more" if texts[1:] else ""
+            )
+            self.journal.add(Record(at_s=event.at_s, what="rejected", reason=text))
+            if event.attempt >= ATTEMPTS:
+                return (self._alarm(event.at_s, f"{text}; asked {event.attempt} times"),)
+            return (AskAgain(attempt=event.attempt + 1, nodes=tuple(ready), problems=texts),)
+        differences: list[Instruction] = []
+        for j, name in enumerate(self._roster.names):
+            target = event.placement[name]
+            if self._node[j] == target:
+                continue
+            if name in self._under_way:
+                self._ignore(event.at_s, name, f"already on its way to {self._under_way[name].target}")
+            elif self._node[j] is None:
+                self._stand(j, target)
+                self._note(event.at_s, "placed", j, None, target, event.reason)
+                differences.append(Place(operator=name, node=target, reason=event.reason))
+            else:
+                differences.append(self._move(event.at_s, j, target, event.reason))
+        return tuple(differences)
 
     # Moves
 
@@ -306,12 +337,20 @@ class Manager:
 
     # Nodes
 
+    def _drop_silent(self, at_s: float) -> tuple[Instruction, ...]:
+        dropped: list[Instruction] = []
+        for node in self._pulse.silent(self._live, at_s):
+            self.journal.add(Record(at_s=at_s, what="alarm", reason=f"{node} does not answer"))
+            dropped += self._lost(NodeLost(at_s=at_s, node=node))
+        return tuple(dropped)
+
     def _lost(self, event: NodeLost) -> tuple[Instruction, ...]:
         self._demand_node(event.node)
         if event.node not in self._live:
             self._ignore(event.at_s, None, f"{event.node} was lost before")
             return ()
         self._live.remove(event.node)
+        self._pulse.forget(event.node)
         homeless = []
         for j, name in enumerate(self._roster.names):
             move = self._under_way.get(name)
@@ -377,10 +416,16 @@ class Manager:
                     dropped.append(Drop(operator=name, node=place, reason="no query uses it any more"))
         came_from = [known.get(name, -1) for name in roster.names]
         self._node = [None if j < 0 else self._node[j] for j in came_from]
-        measured = np.array([np.nan if j < 0 else self._load[j] for j in came_from])
+        told = event.loads if isinstance(event, QueryAdded) else {}
+        measured = np.array(
+            [
+                told.get(name, np.nan) if j < 0 else self._load[j]
+                for name, j in zip(roster.names, came_from, strict=True)
+            ]
+        )
         self._roster = roster
         self._load = self._expected(measured)
-        self._reported = ((), None)
+        self._reports = Reports(roster.names)
         self._arrange()
         new = [j for j, before in enumerate(came_from) if before < 0]
         return (*dropped, *self._house(event.at_s, new, "its query was added"))
@@ -396,10 +441,10 @@ class Manager:
         return np.where(np.isnan(load), float(seen.mean()) if len(seen) else 0.0, load)
 
     def _house(self, at_s: float, operators: list[int], cause: str) -> tuple[Instruction, ...]:
-        """Place operators that stand nowhere: heaviest unit first, on the node that it leaves least loaded.
+        """Place operators that stand nowhere, each unit on the node that it leaves least loaded.
 
-        An operator that already has its node (it was on its way there) is only started there. O(operators ×
-        nodes).
+        Those of the highest priority go first, then the heaviest. An operator that already has its node (it
+        was on its way there) is only started there. O(operators × nodes).
         """
         if not operators:
             return ()
@@ -412,7 +457,12 @@ class Manager:
         for j in operators:
             units.setdefault(int(self._roster.unit[j]), []).append(j)
         level = self._level(expected)
-        for unit in sorted(units.values(), key=lambda unit: -float(expected[unit].sum())):
+        priority = self._roster.priority
+
+        def turn(unit: list[int]) -> tuple[float, float]:
+            return -max(float(priority[j]) for j in unit), -float(expected[unit].sum())
+
+        for unit in sorted(units.values(), key=turn):
             waiting = [j for j in unit if self._node[j] is None]
             node, reason, alarm = self._home(unit, waiting, level, expected, cause)
             if alarm:
@@ -446,6 +496,9 @@ class Manager:
             assert pin is not None
             return pin, f"{cause}; pinned", ""
         after = (level + float(expected[waiting].sum())) / self._cpu
+        unready = [self._place[node] for node in self._pulse.unready if node in self._place]
+        if len(unready) < len(self._live):
+            after[unready] = np.inf
         node = self._live[int(np.argmin(after))]
         alarm = "" if pin is None else f"{name} is pinned to {pin}, which is not there: it runs on {node}"
         return node, f"{cause}; least loaded node", alarm
@@ -454,29 +507,10 @@ class Manager:
 
     def _checked(self, placement: Mapping[str, str]) -> list[str | None]:
         """The placement as a list, after checking that it names every operator once and keeps the rules."""
-        roster, problems = self._roster, []
-        for name in roster.names:
-            if name not in placement:
-                problems.append(Problem(rule="every operator must have a node", key=name))
-        for name, node in placement.items():
-            if name not in roster.position:
-                hint = did_you_mean(name, roster.names)
-                problems.append(Problem(rule="must name an operator of the network", key=name, hint=hint))
-            elif node not in self._nodes:
-                hint = did_you_mean(str(node), self._nodes)
-                rule = "must name a node of the cluster"
-                problems.append(Problem(rule=rule, key=name, value=str(node), hint=hint))
-            elif roster.pinned[roster.position[name]] not in (None, node):
-                pin = roster.pinned[roster.position[name]]
-                problems.append(Problem(rule=f"is pinned to {pin}", key=name, value=str(node)))
-        for members in roster.members.values():
-            homes = {placement.get(roster.names[j]) for j in members}
-            if len(homes) > 1:
-                rule, value = "operators on one table stand together", ", ".join(map(str, homes))
-                problems.append(Problem(rule=rule, key=roster.names[members[0]], value=value))
+        problems = plan_problems(self._roster, placement, known=self._nodes)
         if problems:
             raise InputError(problems)
-        return [placement[name] for name in roster.names]
+        return [placement[name] for name in self._roster.names]
 
     def _arrange(self) -> None:
         """Work the arrays out anew after nodes or operators came or went. O(operators + nodes)."""

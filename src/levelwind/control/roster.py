@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from levelwind.balance.facts import Facts, make_facts
 from levelwind.errors import InputError, Problem
 from levelwind.loads.arrays import Floats, Ints
 from levelwind.loads.problem import make_problem
@@ -30,6 +31,8 @@ class Roster:
         one of these.
     unit
         Operators on one table have one number; numbered from 0 in the order of the file.
+    priority
+        The higher, the more important.
     """
 
     network: Network
@@ -37,6 +40,7 @@ class Roster:
     pinned: tuple[str | None, ...]
     movable: NDArray[np.bool_]
     unit: Ints
+    priority: Floats
 
     @cached_property
     def position(self) -> dict[str, int]:
@@ -59,6 +63,11 @@ class Roster:
     def together(self, operator: int) -> tuple[int, ...]:
         """The operators that move with this one, itself among them."""
         return self.members.get(int(self.unit[operator]), (operator,))
+
+    @cached_property
+    def facts(self) -> Facts:
+        """Wiring, priorities and properties."""
+        return make_facts(self.network)
 
     def stated_load(self, cluster: Cluster) -> Floats:
         """Mean load of each operator by stated rates and costs; NaN where a rate is missing."""
@@ -98,6 +107,7 @@ def make_roster(network: Network, cluster: Cluster) -> Roster:
         pinned=tuple(o.logical.pinned for o in operators),
         movable=~bound[unit],
         unit=unit,
+        priority=np.array([o.logical.priority for o in operators], dtype=np.float64),
     )
 
 

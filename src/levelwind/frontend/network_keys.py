@@ -229,13 +229,14 @@ OPERATORS = Operators(
 
 _SQL_TEXT = Text("a SQL query")
 QUERY = ByType(
-    "a SQL query, or {sql, operators}",
+    "a SQL query, or {sql, priority, operators}",
     {
         str: _SQL_TEXT,
         dict: Record(
             "a query",
             {
                 "sql": Key(_SQL_TEXT, "the query in Spark SQL", required=True),
+                "priority": Key(Number(least=None), "of all its operators: the higher, the more important"),
                 "operators": Key(
                     MapOf(
                         Record(

@@ -69,6 +69,7 @@ def build_query(draft: Draft, sketch: Sketch) -> None:
 def _state(query: Draft, made: list[Draft], sketch: Sketch) -> None:
     """Gives the operators what the file states for them, and the name of their query as a property."""
     stated: dict[str, Values] = query.get("operators") or {}
+    common = {} if query.get("priority") is None else {"priority": query.get("priority")}
     names = {draft.name for draft in made}
     for name in stated:
         if name not in names:
@@ -77,7 +78,7 @@ def _state(query: Draft, made: list[Draft], sketch: Sketch) -> None:
             sketch.report.add(path, "must be the name of an operator of the query", name, hint)
     rows = {draft.name: draft.rows for draft in made}
     for draft in made:
-        own = stated.get(draft.name) or {}
+        own = {**common, **(stated.get(draft.name) or {})}
         properties = {**(own.get("properties") or {}), "query": query.name}
         draft.values = {**own, "properties": properties}
         if own.get("split"):

@@ -19,6 +19,8 @@ BUILT_IN = {
     "correlation": "levelwind.placement.correlation:CorrelationPlanner",
     "steady": "levelwind.placement.steady:SteadyPlanner",
     "hybrid": "levelwind.placement.hybrid:HybridPlanner",
+    "round_robin": "levelwind.placement.round_robin:RoundRobinPlanner",
+    "grouping": "levelwind.placement.grouping:GroupingPlanner",
     "random": "levelwind.placement.random:RandomPlanner",
     "random_balanced": "levelwind.placement.random:RandomBalancedPlanner",
     "random_node": "levelwind.placement.random:RandomNodePlanner",

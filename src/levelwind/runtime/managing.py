@@ -7,26 +7,32 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
+from time import thread_time
 from typing import Any
 
 import numpy as np
 
+from levelwind.balance.costs.protocol import ROWS_OUT, STATE_BYTES
 from levelwind.balance.protocol import Policy, Situation
-from levelwind.control import Manager
+from levelwind.control import Manager, TopManager
 from levelwind.control.events import (
     Event,
+    Heartbeat,
     MoveDone,
     MoveFailed,
     NodeJoined,
     NodeLost,
     OperatorMoved,
+    PlanProposed,
     QueryAdded,
     QueryRemoved,
     StatisticsReported,
 )
-from levelwind.control.instructions import Alarm, Drop, Instruction, Place
+from levelwind.control.footprint import Meter
+from levelwind.control.instructions import Alarm, AskAgain, Drop, Instruction, Place
+from levelwind.control.instructions import Move as Asked
 from levelwind.control.journal import REJECTED
 from levelwind.model import Cluster, Network
 from levelwind.rewrite import split
@@ -51,12 +57,16 @@ class Balancing:
         not asked before there are as many: on a few of them it would move for noise.
     moved_load_budget
         Most mean load (CPU seconds per second) moved per period; None: any.
+    groups
+        Property of nodes: those with the same value form a group with a manager of its own, and a top manager
+        allots queries to groups; None: one manager for all.
     """
 
     policy: Policy | None = None
     period_s: float = 1.0
     samples: int = 10
     moved_load_budget: float | None = None
+    groups: str | None = None
 
 
 def warm_up(policy: Policy) -> None:
@@ -86,15 +96,19 @@ class Steward:
         balancing: Balancing,
         *,
         seed: int = 0,
+        cpu_clock: Callable[[], float] = thread_time,
     ) -> None:
-        self.manager = Manager(
-            network,
-            cluster,
-            placement,
-            policy=balancing.policy,
-            rng=np.random.default_rng(seed),
-            moved_load_budget=balancing.moved_load_budget,
-        )
+        options: dict[str, Any] = {
+            "policy": balancing.policy,
+            "rng": np.random.default_rng(seed),
+            "moved_load_budget": balancing.moved_load_budget,
+        }
+        self.manager: Manager | TopManager
+        if balancing.groups is None:
+            self.manager = Manager(network, cluster, placement, **options)
+        else:
+            self.manager = TopManager(network, cluster, placement, groups=balancing.groups, **options)
+        self._meter = Meter(self.manager, cpu_clock=cpu_clock)
         self.alarms: deque[str] = deque(maxlen=KEPT_ALARMS)
         self._nodes = {node.name: node for node in cluster.nodes}
         self._window = LoadWindow(period_s=balancing.period_s, samples=balancing.samples)
@@ -104,6 +118,31 @@ class Steward:
         self._given: set[str] = set()
         self._began: float | None = None
         self._now = 0.0
+
+    @property
+    def footprint(self) -> dict[str, float]:
+        """What the manager spends per node and second: CPU, bytes in and out; and its memory per node."""
+        return self._meter.footprint(len(self._nodes)).as_dict()
+
+    def plan(self, ask: Callable[[tuple[str, ...], int], Mapping[str, str]], reason: str) -> dict[str, str]:
+        """Have a plan made and put into force; asked again for one that is not valid. Who moves where to.
+
+        ``ask`` is given the nodes that can be used and the number of the attempt.
+        """
+        nodes, attempt, before = self.manager.nodes, 1, set(self._due)
+        while True:
+            proposed = PlanProposed(
+                at_s=self._now, placement=ask(nodes, attempt), reason=reason, attempt=attempt
+            )
+            again = None
+            for instruction in self._meter.handle(proposed):
+                if isinstance(instruction, AskAgain):
+                    again = instruction
+                else:
+                    self._heed(instruction)
+            if again is None:
+                return {name: move.target for name, move in self._due.items() if name not in before}
+            nodes, attempt = again.nodes, again.attempt
 
     def moves(self) -> list[Move]:
         """What is to move before the next step; asked for once."""
@@ -135,20 +174,25 @@ class Steward:
         self._now = step.started + step.wall_s - self._began
         self._report_moves(step.program.placement)
         if self._window.add(step) and self._window.is_full:
-            boxes = step.program.layout.boxes
-            self._tell(
-                StatisticsReported(
-                    at_s=self._now,
-                    operators=tuple(box.name for box in boxes),
-                    series=self._window.loads(step.program.layout),
-                    state_bytes={boxes[report.box].name: report.state_bytes for _, report in step.boxes},
-                )
-            )
+            self._tell(self._statistics(step))
+
+    def _statistics(self, step: Step) -> StatisticsReported:
+        """The loads, and of everything else only what the manager asks for."""
+        layout, wanted = step.program.layout, self.manager.statistics
+        state = {layout.boxes[report.box].name: report.state_bytes for _, report in step.boxes}
+        return StatisticsReported(
+            at_s=self._now,
+            operators=tuple(box.name for box in layout.boxes),
+            series=self._window.loads(layout),
+            state_bytes=state if STATE_BYTES in wanted else {},
+            seen={ROWS_OUT: self._window.rows_out(layout)} if ROWS_OUT in wanted else {},
+        )
 
     def watch(self, missing: Collection[str]) -> None:
         """Say which nodes have no host now: lost if it is for the second time, else back if they were lost.
 
         A host that was away for a moment takes its node's work up again; moving all of it would cost more.
+        Until it is back, or lost, the node counts as not ready and takes nothing.
         """
         for node in self._nodes:
             if node in missing and node in self._missing and node not in self._lost:
@@ -157,6 +201,8 @@ class Steward:
             elif node not in missing and node in self._lost:
                 self._lost.remove(node)
                 self._tell(NodeJoined(at_s=self._now, node=self._nodes[node]))
+            elif (node in missing) != (node in self._missing) and node not in self._lost:
+                self._tell(Heartbeat(at_s=self._now, node=node, ready=node not in missing))
         self._missing = frozenset(missing)
 
     def change(self, network: Network, placement: Mapping[str, str]) -> dict[str, str]:
@@ -192,7 +238,7 @@ class Steward:
                 self._tell(OperatorMoved(at_s=self._now, operator=operator, node=placement[operator]))
 
     def _tell(self, event: Event) -> None:
-        for instruction in self.manager.handle(event):
+        for instruction in self._meter.handle(event):
             self._heed(instruction)
 
     def _heed(self, instruction: Instruction) -> None:
@@ -201,7 +247,7 @@ class Steward:
             self.alarms.append(instruction.text)
         elif isinstance(instruction, Drop):
             self._due.pop(instruction.operator, None)
-        else:
+        elif isinstance(instruction, Place | Asked):
             target = instruction.node if isinstance(instruction, Place) else instruction.target
             self._due[instruction.operator] = Move(
                 operator=instruction.operator, target=target, cause=instruction.reason

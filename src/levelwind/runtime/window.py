@@ -129,6 +129,15 @@ class LoadWindow:
                 loads[box.index] = [s.boxes.get(box.name, NOTHING).cpu_s / s.wall_s for s in samples]
         return shared(loads)
 
+    def rows_out(self, layout: Layout) -> Floats:
+        """Rows that every box put out per second of wall time, over the window. O(operators × samples)."""
+        wall = sum(sample.wall_s for sample in self._samples)
+        rows = [
+            sum(sample.boxes.get(box.name, NOTHING).rows_out for sample in self._samples)
+            for box in layout.boxes
+        ]
+        return shared(np.array(rows, dtype=np.float64) / max(wall, 1e-9))
+
     def _offered(self, network: Network) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Rows per second that each stream offered in every sample, and how long the sample was to it."""
         rates, seconds = {}, {}

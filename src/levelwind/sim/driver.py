@@ -12,8 +12,10 @@ from typing import Protocol
 import numpy as np
 
 from levelwind import planning
+from levelwind.control.allotment import placed_by_group, tiered_plan
 from levelwind.control.events import (
     Event,
+    Heartbeat,
     MoveDone,
     MoveFailed,
     NodeJoined,
@@ -23,7 +25,8 @@ from levelwind.control.events import (
 from levelwind.control.instructions import Alarm, Instruction, Move, Place
 from levelwind.errors import RunError
 from levelwind.loads.problem import make_problem
-from levelwind.model import Model, Network, PlanStatus, Stream
+from levelwind.model import Cluster, Model, Network, PlanStatus, Stream
+from levelwind.sim.counts import Counts
 from levelwind.sim.levels import at_level, base_rates
 from levelwind.sim.outcome import Moved, Outcome
 from levelwind.sim.recording import Recording
@@ -32,6 +35,7 @@ from levelwind.sim.simulator import Simulator
 from levelwind.sim.starts import connected_start, random_start
 from levelwind.sim.statistics import IdealLoads, Window
 from levelwind.sim.tables import Floats, Ints, Table
+from levelwind.sim.turns import Turns
 from levelwind.sim.workloads import make_arrivals
 
 # Two times nearer than this are the same: they come from different sums.
@@ -117,10 +121,15 @@ class Run:
             self.problem.placement(start),
             horizon_s=scenario.horizon_s,
             seed=int(kernel_rng.integers(2**63)),
-            choices=scenario.choices,
+            choices=replace(scenario.choices, queues="operator") if scenario.scheduling else scenario.choices,
             trace=trace,
         )
-        self._number = {name: j for j, name in enumerate(self.problem.physical.names)}
+        self._names = self.problem.physical.names
+        self._number = {name: j for j, name in enumerate(self._names)}
+        self._counts = Counts(self.simulator, self._names)
+        self._turns = (
+            None if scenario.scheduling is None else Turns(scenario.scheduling, self.simulator, seed)
+        )
         self._factory = manager
         self._plan_seed = int(plan_rng.integers(2**63))
         self._progress = progress
@@ -180,7 +189,7 @@ class Run:
             self._go_on(now)
             while self._under_way and self._under_way[0][0] <= now + _SAME_S:
                 _, operator = self._under_way.popleft()
-                self._tell(MoveDone(at_s=now, operator=self.problem.physical.names[operator]))
+                self._tell(MoveDone(at_s=now, operator=self._names[operator]))
             while changes and begin + changes[0].at_s <= now + _SAME_S:
                 self._change(changes.popleft(), now)
             if now >= end - _SAME_S:
@@ -210,6 +219,8 @@ class Run:
         self._sampled += 1
         load = self.ideal.of(rates)
         self._window.add(rates, load)
+        if self._turns is not None:
+            self._turns.sampled(self.scenario.sample_s)
         if self._recording is not None:
             self._recording.add(load, rates, self.scenario.sample_s)
         if self._progress is not None:
@@ -221,9 +232,26 @@ class Run:
         start = self.scenario.start
         if not isinstance(start, str):
             return self.problem.assignment(start)
+        if self.scenario.groups is not None:
+            return self.problem.assignment(self._start_by_group(start, rates, rng))
         if start == "random":
             return random_start(self.problem, rng)
         return connected_start(self.problem, self.problem.operator_load @ self._variables(rates))
+
+    def _start_by_group(self, start: str, rates: Floats, rng: np.random.Generator) -> dict[str, str]:
+        """Queries are allotted to groups by their load; in each group the start is as asked for."""
+        assert self.scenario.groups is not None
+        named = dict(zip(self.network.streams, rates.tolist(), strict=True))
+        streams = {n: replace(s, rate=(named[n],)) for n, s in self.network.streams.items()}
+
+        def place(part: Network, nodes: Cluster) -> Mapping[str, str]:
+            problem = make_problem(part, nodes)
+            if start == "random":
+                return problem.placement(random_start(problem, rng))
+            return problem.placement(connected_start(problem, problem.mean_load))
+
+        network = replace(self.network, streams=streams)
+        return placed_by_group(network, self.scenario.cluster, self.scenario.groups, place)
 
     def _variables(self, rates: Floats) -> Floats:
         named = dict(zip(self.network.streams, rates.tolist(), strict=True))
@@ -252,11 +280,23 @@ class Run:
             name: replace(stream, rate=tuple(rates[k].tolist()))
             for k, (name, stream) in enumerate(self.network.streams.items())
         }
+        name, options = self.scenario.planner.name, self.scenario.planner.options
+        network = _sampled(self.network, streams, rates.shape[1])
+        if self.scenario.groups is not None:
+            placement = tiered_plan(
+                network,
+                self.scenario.cluster,
+                self.scenario.groups,
+                name,
+                options=options,
+                seed=self._plan_seed,
+            )
+            return self.problem.assignment(placement)
         plan = planning.plan(
-            _sampled(self.network, streams, rates.shape[1]),
+            network,
             self.scenario.cluster,
-            self.scenario.planner.name,
-            options=self.scenario.planner.options,
+            name,
+            options=options,
             seed=self._plan_seed,
             current=self.problem.placement(current),
         )
@@ -271,7 +311,7 @@ class Run:
         placement = self.problem.placement(self.simulator.assignment)
         if self._factory is not None:
             return self._factory(self.network, self.scenario, placement, self._manager_rng)
-        if self.scenario.policy is None and not self.scenario.changes:
+        if self.scenario.policy is None and not self.scenario.changes and self.scenario.groups is None:
             return None
         from levelwind.sim.managing import make_manager
 
@@ -279,8 +319,19 @@ class Run:
 
     def _report(self, now: float) -> None:
         if self._manager is not None:
-            names = self.problem.physical.names
-            self._tell(StatisticsReported(at_s=now, operators=names, series=self._window.loads))
+            if self.scenario.silent_after_s is not None:
+                for number, name in enumerate(self.simulator.node_names):
+                    if number not in self._lost:
+                        self._tell(Heartbeat(at_s=now, node=name))
+            wanted: frozenset[str] = getattr(self._manager, "statistics", frozenset())
+            self._tell(
+                StatisticsReported(
+                    at_s=now,
+                    operators=self._names,
+                    series=self._window.loads,
+                    **self._counts.report(now, wanted),
+                )
+            )
 
     def _tell(self, event: Event) -> None:
         """Tell the manager, do what it asks for, and tell it at once what could not be done."""
@@ -323,7 +374,7 @@ class Run:
         self._moves.append(
             Moved(
                 at_s=simulator.now_s - self.scenario.warmup_s,
-                operator=self.problem.physical.names[operator],
+                operator=self._names[operator],
                 source=names[source] if source >= 0 else "",
                 target=names[node],
                 load=float(self._window.mean_load[operator]),
@@ -349,7 +400,8 @@ class Run:
             # What was on its way there never arrives; the manager places it anew.
             nowhere = set(np.flatnonzero(simulator.assignment < 0).tolist())
             self._under_way = deque(item for item in self._under_way if item[1] not in nowhere)
-            self._tell(NodeLost(at_s=now, node=change.lost))
+            if self.scenario.silent_after_s is None:  # otherwise silence tells
+                self._tell(NodeLost(at_s=now, node=change.lost))
 
     def _cpu(self) -> Floats:
         joined = [change.joined.cpu for change in self.scenario.changes if change.joined is not None]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from levelwind.sim.tables import NOWHERE, Law, Tables, TraceKind
+from levelwind.sim.tables import NOWHERE, Floats, Law, Rule, Tables, TraceKind
 
 # The cache does not see changes in functions of other files: keep every compiled function in this one.
 compiled = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
@@ -30,6 +30,10 @@ BINS = BINS_PER_OCTAVE * OCTAVES
 LINGER_S = 60.0
 
 POISSON, GIVEN = int(Law.POISSON), int(Law.GIVEN)
+TURN, RANK = int(Rule.TURN), int(Rule.RANK)
+# Known when the kernel is compiled, so that first come, first served pays nothing for the other rules: there
+# is a kernel for each number of dimensions of `Tables.queues`.
+ONE_PER_NODE = 1
 ARRIVED, FINISHED, RESULT = int(TraceKind.ARRIVED), int(TraceKind.FINISHED), int(TraceKind.RESULT)
 DELIVERED, SUSPENDED = int(TraceKind.DELIVERED), int(TraceKind.SUSPENDED)
 RESUMED, LOST = int(TraceKind.RESUMED), int(TraceKind.LOST)
@@ -146,6 +150,85 @@ def _note(t: Tables, at_s: float, kind: int, what: int, node: int, latency_s: fl
         total.traced += 1
 
 
+# ---- queues per operator -----------------------------------------------------------------------------------
+
+
+@compiled
+def _make_ready(t: Tables, number: int, node: int) -> None:
+    """To the end of its node's list of operators that have something to do."""
+    wait, ready = t.waits[number], t.ready[node]
+    wait.before, wait.after = ready.tail, NOWHERE
+    if ready.tail < 0:
+        ready.head = number
+    else:
+        t.waits[ready.tail].after = number
+    ready.tail = number
+
+
+@compiled
+def _make_unready(t: Tables, number: int, node: int) -> None:
+    wait, ready = t.waits[number], t.ready[node]
+    if wait.before < 0:
+        ready.head = wait.after
+    else:
+        t.waits[wait.before].after = wait.after
+    if wait.after < 0:
+        ready.tail = wait.before
+    else:
+        t.waits[wait.after].before = wait.before
+    wait.before = wait.after = NOWHERE
+
+
+@compiled
+def _wait(t: Tables, item: int, number: int, node: int, first: bool) -> None:
+    """To the end of its operator's queue, or to its beginning if it was there before."""
+    total, wait = t.totals[0], t.waits[number]
+    t.order[item] = total.queued
+    total.queued += 1
+    if wait.waiting == 0:
+        wait.head = wait.tail = item
+        t.tuples[item].follower = NOWHERE
+        _make_ready(t, number, node)
+    elif first:
+        t.order[item] = t.order[wait.head]
+        t.tuples[item].follower = wait.head
+        wait.head = item
+    else:
+        t.tuples[item].follower = NOWHERE
+        t.tuples[wait.tail].follower = item
+        wait.tail = item
+    wait.waiting += 1
+
+
+@compiled
+def _next_waiting(t: Tables, node: int) -> int:
+    """Take the next row of a node by the rule in force. O(1) by turns, else O(operators with rows)."""
+    rule, chosen = t.totals[0].rule, t.ready[node].head
+    if rule != TURN:
+        one = t.waits[chosen].after
+        while one >= 0:
+            other, best = t.waits[one], t.waits[chosen]
+            older = t.order[other.head] < t.order[best.head]
+            if rule == RANK:
+                born_s, best_s = t.tuples[other.head].born_s, t.tuples[best.head].born_s
+                older = born_s < best_s or (born_s == best_s and older)
+                older = other.rank > best.rank or (other.rank == best.rank and older)
+            if older:
+                chosen = one
+            one = other.after
+    wait = t.waits[chosen]
+    item = wait.head
+    wait.head = t.tuples[item].follower
+    wait.waiting -= 1
+    if wait.waiting == 0:
+        wait.tail = NOWHERE
+        _make_unready(t, chosen, node)
+    elif rule == TURN:
+        _make_unready(t, chosen, node)
+        _make_ready(t, chosen, node)
+    return item
+
+
 # ---- nodes -------------------------------------------------------------------------------------------------
 
 
@@ -179,11 +262,14 @@ def _meet(t: Tables, operator: Any, side: int, born_s: float) -> float:
 
 @inlined
 def _serve(t: Tables, number: int, now_s: float) -> None:
-    """Begin with the first of a node's queue."""
+    """Begin with the first of a node's queue, or with what the rule in force chooses."""
     total = t.totals[0]
     node = t.nodes[number]
-    item = node.head
-    node.head = t.tuples[item].follower
+    if t.queues.ndim == ONE_PER_NODE:
+        item = node.head
+        node.head = t.tuples[item].follower
+    else:
+        item = _next_waiting(t, number)
     node.queue_length -= 1
     inlet = t.inlets[t.tuples[item].inlet]
     operator = t.operators[inlet.operator]
@@ -216,13 +302,16 @@ def _enqueue(t: Tables, item: int, now_s: float) -> None:
     if operator.away:
         _park(t, operator, item)
         return
-    t.tuples[item].follower = NOWHERE
     node = t.nodes[operator.node]
-    if node.head < 0:
-        node.head = item
+    if t.queues.ndim == ONE_PER_NODE:
+        t.tuples[item].follower = NOWHERE
+        if node.head < 0:
+            node.head = item
+        else:
+            t.tuples[node.tail].follower = item
+        node.tail = item
     else:
-        t.tuples[node.tail].follower = item
-    node.tail = item
+        _wait(t, item, t.inlets[t.tuples[item].inlet].operator, operator.node, False)
     node.queue_length += 1
     if node.serving < 0:
         _serve(t, operator.node, now_s)
@@ -426,7 +515,7 @@ def _finish(t: Tables, number: int, now_s: float) -> None:
                 rows = _by_credit(t.flows[flow], node.pairs)
             _emit(t, flow, rows, born_s, work_s, number, now_s)
     node.serving = NOWHERE
-    if node.head >= 0:
+    if node.head >= 0 if t.queues.ndim == ONE_PER_NODE else node.queue_length > 0:
         _serve(t, number, now_s)
 
 
@@ -509,6 +598,19 @@ def _park_all(t: Tables, number: int) -> None:
     """Take an operator's tuples out of its node's queue, in their order."""
     operator = t.operators[number]
     node = t.nodes[operator.node]
+    if t.queues.ndim != ONE_PER_NODE:
+        wait = t.waits[number]
+        if wait.waiting > 0:
+            node.queue_length -= wait.waiting
+            _make_unready(t, number, operator.node)
+            item = wait.head
+            wait.head = wait.tail = NOWHERE
+            wait.waiting = 0
+            while item >= 0:
+                following = t.tuples[item].follower
+                _park(t, operator, item)
+                item = following
+        return
     item, before = node.head, np.int32(NOWHERE)
     while item >= 0:
         following = t.tuples[item].follower
@@ -545,13 +647,21 @@ def lose_node(t: Tables, number: int) -> None:
     total, node = t.totals[0], t.nodes[number]
     _note(t, total.now_s, LOST, number, number, 0.0)
     item = node.serving
+    left = np.int32(NOWHERE)
     if item >= 0:
         node.serving = NOWHERE
-        t.tuples[item].follower = node.head
-        if node.head < 0:
-            node.tail = item
-        node.head = item
-        node.queue_length += 1
+        served = t.inlets[t.tuples[item].inlet].operator
+        if t.queues.ndim == ONE_PER_NODE:
+            t.tuples[item].follower = node.head
+            if node.head < 0:
+                node.tail = item
+            node.head = item
+            node.queue_length += 1
+        elif t.operators[served].node == number and not t.operators[served].away:
+            _wait(t, item, served, number, True)
+            node.queue_length += 1
+        else:
+            left = item
     node.era += 1
     for one in range(len(t.operators)):
         operator = t.operators[one]
@@ -569,6 +679,39 @@ def lose_node(t: Tables, number: int) -> None:
         following = t.tuples[item].follower
         _enqueue(t, item, total.now_s)
         item = following
+    if left >= 0:
+        _enqueue(t, left, total.now_s)
+
+
+@compiled
+def count_held(t: Tables, held: Floats) -> None:
+    """Add up what each operator keeps: rows that wait for it, on its way too, and rows in its windows.
+
+    Rows count with their bytes, with 1 where nobody states any. O(rows that wait + windows).
+    """
+    for number in range(len(t.nodes)):
+        _count_chain(t, t.nodes[number].head, held)
+        if t.nodes[number].serving >= 0:
+            inlet = t.inlets[t.tuples[t.nodes[number].serving].inlet]
+            size = t.flows[inlet.flow].bytes
+            held[inlet.operator] += size if size > 0.0 else 1.0
+    for number in range(len(t.operators)):
+        operator = t.operators[number]
+        _count_chain(t, operator.parked_head, held)
+        if len(t.waits) > 0:
+            _count_chain(t, t.waits[number].head, held)
+        for side in range(operator.side_start, operator.side_end):
+            held[number] += t.sides[side].count
+
+
+@compiled
+def _count_chain(t: Tables, first: int, held: Floats) -> None:
+    item = first
+    while item >= 0:
+        inlet = t.inlets[t.tuples[item].inlet]
+        size = t.flows[inlet.flow].bytes
+        held[inlet.operator] += size if size > 0.0 else 1.0
+        item = t.tuples[item].follower
 
 
 @compiled
@@ -592,6 +735,12 @@ def clear(t: Tables) -> None:
         operator.era += 1
     for side in range(len(t.sides)):
         t.sides[side].count = 0
+    for number in range(len(t.waits)):
+        wait = t.waits[number]
+        wait.head = wait.tail = wait.before = wait.after = NOWHERE
+        wait.waiting = 0
+    for number in range(len(t.ready)):
+        t.ready[number].head = t.ready[number].tail = NOWHERE
     kept = 0
     for i in range(total.heap):
         if t.events[i].what & (KINDS - 1) == ARRIVE:

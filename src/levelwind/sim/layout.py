@@ -21,15 +21,18 @@ from levelwind.sim.tables import (
     NODE,
     NOWHERE,
     OPERATOR,
+    READY,
     SEGMENT,
     SIDE,
     SOURCE,
     TOTALS,
     TRACE,
     TUPLE,
+    WAIT,
     Floats,
     Ints,
     Law,
+    Rule,
     Table,
     Tables,
 )
@@ -51,10 +54,14 @@ class Choices:
         cost is the mean, which makes a node with Poisson arrivals an M/M/1 queue.
     selectivity
         ``credit``: fractions add up until they make a row. ``chance``: each row by chance.
+    queues
+        ``node``: one queue per node, first come, first served. ``operator``: one per operator, so that nodes
+        can choose; see `Simulator.schedule`.
     """
 
     cost: str = "fixed"
     selectivity: str = "credit"
+    queues: str = "node"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +138,7 @@ def lay_out(
         latency=_latency(problem),
         histogram=np.zeros(BINS, dtype=np.int64),
         trace=np.zeros(_TRACE if traced else 0, TRACE),
+        **_queues(choices, len(operators), len(problem.cpu)),
         **_connections(flows, operators, rng),
     )
     _fill_operators(tables, flows[len(sources) :], operators, rng)
@@ -239,12 +247,35 @@ def node_rows(cpu: Floats, bandwidth: Floats) -> Table:
     return nodes
 
 
+def _queues(choices: Choices, operators: int, nodes: int) -> dict[str, Table]:
+    """The tables of queues per operator; without rows if nodes have one queue."""
+    own = choices.queues == "operator"
+    waits = np.zeros(operators if own else 0, WAIT)
+    for name in ("head", "tail", "before", "after"):
+        waits[name] = NOWHERE
+    order = np.zeros(_TUPLES if own else 0, dtype=np.int64)
+    return {
+        "queues": np.zeros((0, 0) if own else 0),
+        "waits": waits,
+        "ready": ready_rows(nodes if own else 0),
+        "order": order,
+    }
+
+
+def ready_rows(count: int) -> Table:
+    """Nodes whose operators have nothing to do."""
+    ready = np.zeros(count, READY)
+    ready["head"] = ready["tail"] = NOWHERE
+    return ready
+
+
 def _totals(problem: Problem, choices: Choices) -> Table:
     totals = np.zeros(1, TOTALS)
     totals["shared_bandwidth"] = problem.network_bandwidth
     totals["exponential_cost"] = choices.cost == "exponential"
     totals["random_yield"] = choices.selectivity == "chance"
     totals["free_count"] = _TUPLES
+    totals["rule"] = Rule.OLDEST if choices.queues == "operator" else Rule.FIFO
     return totals
 
 

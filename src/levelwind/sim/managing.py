@@ -22,13 +22,17 @@ def make_policy(named: Named) -> Any:
 def make_manager(
     network: Network, scenario: Scenario, placement: dict[str, str], rng: np.random.Generator
 ) -> Manages:
-    """A manager that knows the placement and asks the scenario's policy, if it names one."""
-    manager: Manages = import_module("levelwind.control.manager").Manager(
-        network,
-        scenario.cluster,
-        placement,
-        policy=None if scenario.policy is None else make_policy(scenario.policy),
-        rng=rng,
-        moved_load_budget=scenario.moved_load_budget,
-    )
+    """A manager that knows the placement and asks the scenario's policy, if it names one; tiers by groups."""
+    control = import_module("levelwind.control")
+    options: dict[str, Any] = {
+        "policy": None if scenario.policy is None else make_policy(scenario.policy),
+        "rng": rng,
+        "moved_load_budget": scenario.moved_load_budget,
+        "silent_after_s": scenario.silent_after_s,
+    }
+    manager: Manages
+    if scenario.groups is None:
+        manager = control.Manager(network, scenario.cluster, placement, **options)
+    else:
+        manager = control.TopManager(network, scenario.cluster, placement, groups=scenario.groups, **options)
     return manager

@@ -74,6 +74,21 @@ class Outcome:
         return sum((move.load for move in self.moves), 0.0)
 
     @property
+    def rows_held_mean(self) -> float:
+        """Rows in the system, in the mean over the ends of the samples."""
+        return float(self.timeline.queued.mean()) if len(self.timeline.queued) else 0.0
+
+    @property
+    def rows_held_peak(self) -> float:
+        """Most rows in the system at the end of a sample."""
+        return float(self.timeline.queued.max()) if len(self.timeline.queued) else 0.0
+
+    @property
+    def output_rate(self) -> float:
+        """Results per second of recorded time."""
+        return self.tuples / float(self.timeline.at_s[-1]) if len(self.timeline.at_s) else 0.0
+
+    @property
     def events_per_second(self) -> float:
         """Events over the time that the kernel ran."""
         return self.events / self.kernel_seconds if self.kernel_seconds > 0 else 0.0
@@ -98,6 +113,8 @@ class Outcome:
             "moves": len(self.moves),
             "moved_load": self.moved_load,
             "tuples": self.tuples,
+            "rows_held": {"mean": self.rows_held_mean, "peak": self.rows_held_peak},
+            "output_rate": self.output_rate,
             "events_per_second": round(self.events_per_second),
         }
 

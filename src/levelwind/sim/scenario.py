@@ -72,6 +72,13 @@ class Scenario:
         Whether the plan is in place on empty queues when recording starts.
     moved_load_budget
         Most load that the manager may move per period; None for no limit.
+    scheduling
+        Which of its waiting rows a node takes up next; None: first come, first served.
+    silent_after_s
+        Nodes send a heartbeat every period, and the manager drops one that has been silent for longer; None:
+        it is told of nodes that are lost.
+    groups
+        Property of nodes by which they form groups, each with a manager of its own; None: one manager.
     changes
         Nodes lost and joined while it runs.
     """
@@ -91,6 +98,9 @@ class Scenario:
     duration_s: float = 120.0
     clean: bool = False
     moved_load_budget: float | None = None
+    scheduling: Named | None = None
+    silent_after_s: float | None = None
+    groups: str | None = None
     changes: tuple[Change, ...] = ()
     choices: Choices = field(default_factory=Choices)
 

@@ -27,6 +27,7 @@ from levelwind.rewrite import split
 from levelwind.sim.managing import make_policy
 from levelwind.sim.scenario import Chains, Change, Named, Scenario
 from levelwind.sim.scenario_keys import MOST_NODES, SCENARIO
+from levelwind.sim.scheduling import make_scheduler
 from levelwind.sim.workloads import OnOff, Periodic, Poisson, Recorded, Workload
 
 _WHAT = "a scenario file"
@@ -89,12 +90,14 @@ class _Reader:
         start = self._start(value_of(values, "start", "random"), network, cluster)
         planner = self._named(values, "planner", lambda n: make_planner(n.name, n.options))
         policy = self._named(values, "policy", make_policy)
+        scheduling = self._named(values, "scheduling", lambda n: make_scheduler(n.name, n.options))
         changes = self._changes(value_of(values, "events", ()), cluster)
         self._check_rates(values, network)
         statistics = value_of(values, "statistics", {})
         window_s, samples = value_of(statistics, "window", 10.0), value_of(statistics, "samples", 10)
         warmup_s, duration_s = value_of(values, "warmup", 20.0), value_of(values, "duration", 120.0)
         self._check_times(window_s, samples, warmup_s, duration_s)
+        groups = self._groups(value_of(values, "groups"), cluster)
         report.raise_problems()
         assert network is not None
         assert cluster is not None
@@ -115,6 +118,9 @@ class _Reader:
             duration_s=duration_s,
             clean=value_of(values, "clean", False),
             changes=changes,
+            scheduling=scheduling,
+            silent_after_s=value_of(values, "silent_after"),
+            groups=groups,
         )
         return LoadedScenario(scenario, tuple(self.warnings))
 
@@ -266,6 +272,16 @@ class _Reader:
             rule = "a scenario must state the load level unless the network states all rates"
             value = Said("no rate for " + ", ".join(silent[:8])) if silent else Said("generated chains")
             self.report.add(("load",), rule, value, "such as load: 0.8")
+
+    def _groups(self, key: Any, cluster: Cluster | None) -> str | None:
+        """The property that every node must state, where groups are asked for."""
+        if key is None or key is BAD or cluster is None:
+            return None
+        without = [node.name for node in cluster.nodes if key not in node.properties]
+        if without:
+            rule = "must be a property that every node of the cluster states"
+            self.report.add(("groups",), rule, key, f"{without[0]} does not")
+        return str(key)
 
     def _check_times(self, window_s: Any, samples: Any, warmup_s: Any, duration_s: Any) -> None:
         sample_s = window_s / samples

@@ -183,6 +183,14 @@ SCENARIO = Record(
         "period": Key(POSITIVE_DURATION, "of the policy, default 1s"),
         "migration": Key(DURATION, "how long an operator is suspended when it moves, default 200ms"),
         "moved_load_budget": Key(Number(), "most load that may move per period"),
+        "scheduling": Key(
+            NameWithOptions("a scheduler"),
+            "which waiting row a node takes next: fifo (default) | round_robin | chain | adaptive",
+        ),
+        "silent_after": Key(POSITIVE_DURATION, "nodes send heartbeats; one silent for longer is dropped"),
+        "groups": Key(
+            Text("a property of nodes"), "nodes with the same value form a group with a manager of its own"
+        ),
         "warmup": Key(POSITIVE_DURATION, "before recording starts, default 20s"),
         "duration": Key(POSITIVE_DURATION, "of the recording, default 120s"),
         "clean": Key(Flag(), "the plan is in place on empty queues when recording starts; default false"),

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from levelwind.loads.problem import Problem
 from levelwind.sim import kernel
 from levelwind.sim.arrivals import Arrivals
-from levelwind.sim.layout import Choices, lay_out, node_rows
-from levelwind.sim.tables import NOWHERE, Floats, Ints, Table
+from levelwind.sim.layout import Choices, lay_out, node_rows, ready_rows
+from levelwind.sim.tables import NOWHERE, Floats, Ints, Rule, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +33,9 @@ class Latencies:
 class Simulator:
     """Tuples, operators and nodes in virtual time.
 
-    Nodes serve their queues first come, first served, a tuple at a time. Time is in seconds. The same
-    arguments give the same trace, however the time is cut into calls of `advance`.
+    Nodes serve their queues first come, first served, a tuple at a time, unless `schedule` says otherwise.
+    Time is in seconds. The same arguments give the same trace, however the time is cut into calls of
+    `advance`.
 
     Parameters
     ----------
@@ -121,9 +122,25 @@ class Simulator:
     def add_node(self, name: str, *, cpu: float = 1.0, bandwidth: float = np.inf) -> int:
         """A further node; its number. Where latencies are stated, it is at distance 0 from all others."""
         fresh = node_rows(np.array([cpu]), np.array([bandwidth]))
-        self._tables = self._tables._replace(nodes=np.concatenate([self._tables.nodes, fresh]))
+        ready = ready_rows(1 if len(self._tables.waits) else 0)
+        self._tables = self._tables._replace(
+            nodes=np.concatenate([self._tables.nodes, fresh]),
+            ready=np.concatenate([self._tables.ready, ready]),
+        )
         self.node_names.append(name)
         return len(self.node_names) - 1
+
+    def schedule(self, rule: Rule, ranks: Floats | None = None) -> None:
+        """Choose by what rule nodes take up waiting rows from now on; ranks of operators for `Rule.RANK`.
+
+        Only where the choices ask for queues per operator: one queue per node is first come, first served.
+        """
+        if not len(self._tables.waits) or rule is Rule.FIFO:
+            message = "queues per operator have rules of their own, and one queue per node has none"
+            raise ValueError(message)
+        self._total["rule"] = rule
+        if ranks is not None:
+            self._tables.waits["rank"] = ranks
 
     def restart_clean(self, assignment: Ints) -> None:
         """Put every operator in its place and empty all queues; the sources go on as they were."""
@@ -159,6 +176,23 @@ class Simulator:
         return self._tables.flows["rows"].copy()
 
     @property
+    def rows_out(self) -> Ints:
+        """Rows that each operator has put out, on all its flows."""
+        sums = np.concatenate([[0], np.cumsum(self._tables.flows["rows"])])
+        operators = self._tables.operators
+        return (sums[operators["flow_end"]] - sums[operators["flow_start"]]).astype(np.int64)
+
+    @property
+    def held_bytes(self) -> Floats:
+        """Bytes of the rows that wait for each operator or stand in its windows; a row counts 1 if unstated.
+
+        O(rows in the system).
+        """
+        held = np.zeros(len(self._tables.operators))
+        kernel.count_held(self._tables, held)
+        return held
+
+    @property
     def busy_s(self) -> Floats:
         """Seconds that each node has worked, tuples in service not counted."""
         return self._tables.nodes["busy_s"].copy()
@@ -192,6 +226,11 @@ class Simulator:
     def sums(self) -> tuple[int, float]:
         """Results since recording began and the sum of their latencies in seconds."""
         return int(self._total["results"]), float(self._total["latency_sum_s"])
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether results are counted by now."""
+        return bool(self._total["record_from_s"] <= self._total["now_s"])
 
     @property
     def latencies(self) -> Latencies:
@@ -240,7 +279,8 @@ class Simulator:
             grown["follower"][-1] = total["free"] if total["free_count"] else NOWHERE
             total["free"] = old
             total["free_count"] += old
-            self._tables = tables._replace(tuples=grown)
+            order = _doubled(tables.order) if len(tables.order) else tables.order
+            self._tables = tables._replace(tuples=grown, order=order)
         elif status == kernel.GROW_EVENTS:
             self._tables = tables._replace(events=_doubled(tables.events))
         elif status == kernel.GROW_WINDOWS:

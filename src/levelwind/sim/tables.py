@@ -29,6 +29,15 @@ class Law(IntEnum):
     GIVEN = 2
 
 
+class Rule(IntEnum):
+    """Which of a node's waiting rows is next. FIFO has one queue per node, all others one per operator."""
+
+    FIFO = 0  # first come, first served
+    TURN = 1  # operators take turns, a row each
+    RANK = 2  # the operator of the highest rank; of equals the one whose row entered the network first
+    OLDEST = 3  # first come, first served, out of queues per operator
+
+
 class TraceKind(IntEnum):
     """What a row of the trace tells."""
 
@@ -75,12 +84,16 @@ FLOW = _record("ratio bytes transfer_s credit", "rows", "inlet_start inlet_end e
 INLET = _record("cost_s", "", "flow operator side emits")
 SIDE = _record("window_s", "head count")
 SEGMENT = _record("until_s rate", "")
+# Only where nodes do not serve first come, first served: the rows that wait for each operator, its rank, and
+# its neighbours in its node's list of operators that have something to do.
+WAIT = _record("rank", "waiting", "head tail before after")
+READY = _record("", "", "head tail")
 # `spare` fills what alignment would leave undefined: equal traces are equal byte by byte.
 TRACE = _record("at_s latency_s", "", "kind what node spare")
 TOTALS = _record(
     "now_s latency_sum_s work_sum_s shared_free_s shared_bandwidth record_from_s",
-    "heap sequence free free_count events results traced window_fullest hash dropped widest",
-    "exponential_cost random_yield",
+    "heap sequence free free_count events results traced window_fullest hash dropped widest queued",
+    "exponential_cost random_yield rule",
 )
 
 
@@ -89,6 +102,8 @@ class Tables(NamedTuple):
 
     ``side_times`` holds the rows in each join window as rings, ``given`` all recorded arrival times,
     ``latency`` seconds between nodes (0 × 0 if none are stated), ``histogram`` the results by latency.
+    ``queues`` is always empty; it has one dimension if nodes have one queue each, and two if operators do.
+    Only then ``waits``, ``ready`` and ``order`` (when each tuple began to wait, as a number) have rows.
     """
 
     totals: Table
@@ -107,3 +122,7 @@ class Tables(NamedTuple):
     latency: Floats
     histogram: Ints
     trace: Table
+    queues: Floats
+    waits: Table
+    ready: Table
+    order: Ints

@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from numpy.random import default_rng
 from pyspark.sql import DataFrame, SparkSession
 
 from levelwind.balance.protocol import Policy
 from levelwind.balance.registry import make_policy
+from levelwind.control import TopManager
+from levelwind.control.allotment import tiered_plan
 from levelwind.errors import InputError, Problem, RunError, input_error
 from levelwind.model import Cluster, Network, Plan, PlanStatus
 from levelwind.planning import plan as make_plan
@@ -47,6 +50,7 @@ def run(
     policy: str | Policy | None = None,
     period_s: float = 1.0,
     moved_load_budget: float | None = None,
+    groups: str | None = None,
     until_idle: bool = False,
     reuse: bool = True,
     on_step: Callable[[Step], None] | None = None,
@@ -69,6 +73,9 @@ def run(
     policy, period_s, moved_load_budget
         Who proposes moves while it runs, by name or made by `levelwind.balance.make_policy`; how long a
         sample of load is, after each of which it is asked; the most mean load that may move per period.
+    groups
+        Property of nodes: those with the same value form a group with a manager of its own, and no query
+        stands in two groups.
     until_idle
         Stop at the sources' end as of now and put out all that is open. The call returns when that is done.
     reuse
@@ -92,6 +99,7 @@ def run(
         policy=policy,
         period_s=period_s,
         moved_load_budget=moved_load_budget,
+        groups=groups,
         until_idle=until_idle,
         reuse=reuse,
         on_step=on_step,
@@ -120,6 +128,7 @@ def prepare(
     policy: str | Policy | None = None,
     period_s: float = 1.0,
     moved_load_budget: float | None = None,
+    groups: str | None = None,
     until_idle: bool = False,
     reuse: bool = True,
     on_step: Callable[[Step], None] | None = None,
@@ -155,6 +164,7 @@ def prepare(
             options,
             placement,
             seed,
+            groups,
             changed=going_on.version is not None,
         ),
         directory=at,
@@ -171,10 +181,15 @@ def prepare(
             policy=make_policy(policy) if isinstance(policy, str) else policy,
             period_s=period_s,
             moved_load_budget=moved_load_budget,
+            groups=groups,
         ),
         seed=seed,
         on_step=on_step,
     )
+    if groups is not None and last is None:
+        # Asked now, not in the first batch: a query in two groups is bad input, no failed run.
+        standing = prepared.placement
+        TopManager(going_on.network, nodes, standing, groups=groups, policy=None, rng=default_rng(seed))
     prepared.spark_run.notes += [*going_on.notes, *made_up, *_sharing(shared)]
     if last is not None:
         check_commit(last, prepared.spark_run.layout, nodes.names)
@@ -209,6 +224,7 @@ def _placement(
     options: Mapping[str, Any] | None,
     placement: Mapping[str, str] | Plan | None,
     seed: int,
+    groups: str | None,
     *,
     changed: bool,
 ) -> dict[str, str]:
@@ -220,6 +236,9 @@ def _placement(
     if placement is not None and not changed:
         names = {operator.name for operator in split(network).operators}
         return {name: node for name, node in stated.items() if name in names}
+    if groups is not None:
+        by_group = tiered_plan(network, cluster, groups, planner, options=options, seed=seed)
+        return {name: stated.get(name, node) for name, node in by_group.items()}
     made = make_plan(network, cluster, planner, options=options, seed=seed)
     if made.status is not PlanStatus.PLACED:
         message = f"there is no plan by {planner}: {made.status.value}; {'; '.join(made.notes)}"

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
+from levelwind.control.allotment import tiered_plan
 from levelwind.control.roster import make_roster
 from levelwind.errors import InputError, Problem, RunError
 from levelwind.frontend.addition import extended
@@ -170,8 +171,10 @@ class Run:
         status = status_of(
             self.progress, self.state, network=self.network, cluster=self.cluster, placement=self.placement
         )
-        if self._steward is not None and self._steward.alarms:
-            status["alarms"] = list(self._steward.alarms)
+        if self._steward is not None:
+            status["manager"] = self._steward.footprint
+            if self._steward.alarms:
+                status["alarms"] = list(self._steward.alarms)
         return status if self.failure is None else {**status, "failure": self.failure}
 
     @property
@@ -293,15 +296,25 @@ class Run:
         cpu = {node.name: node.cpu for node in self.cluster.nodes}
         running = self.shared.network
         network = measured_network(running, measure(running, operators, steps, cpu=cpu))
-        standing = self.placement
-        made = make_plan(network, self.cluster, planner, options=options, seed=seed, current=standing)
-        if made.status is not PlanStatus.PLACED:
-            message = f"{planner} has no plan for what was measured: {made.status.value}"
-            raise RunError(message)
-        moved = {name: node for name, node in made.placement.items() if standing[name] != node}
+        standing, groups = self.placement, self._balancing.groups
+
+        def ask(usable: tuple[str, ...], attempt: int) -> Mapping[str, str]:
+            cluster = self.cluster
+            if set(usable) != set(cluster.names):
+                nodes = tuple(node for node in cluster.nodes if node.name in usable)
+                cluster = replace(cluster, nodes=nodes, latency_ms=None)
+            if groups is not None:
+                return tiered_plan(network, cluster, groups, planner, options=options, seed=seed)
+            made = make_plan(
+                network, cluster, planner, options=options, seed=seed + attempt - 1, current=standing
+            )
+            if made.status is not PlanStatus.PLACED:
+                message = f"{planner} has no plan for what was measured: {made.status.value}"
+                raise RunError(message)
+            return made.placement
+
         with self._lock:
-            self._asked += [Move(operator=name, target=node, cause=cause) for name, node in moved.items()]
-        return moved
+            return self._managed().plan(ask, cause)
 
     def output(self, name: str) -> DataFrame:
         """The rows that an output has put out so far, as a DataFrame."""

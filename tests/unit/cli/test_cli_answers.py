@@ -215,3 +215,14 @@ def test_version(run):
     ended = run("--version")
     assert ended.code == 0
     assert ended.out.startswith("levelwind ")
+
+
+def test_cost_models_lists_what_they_need(run):
+    listed = {model["name"]: model for model in run("cost-models").json}
+    assert {"cpu", "memory", "output_rate", "connections"} <= set(listed)
+    assert listed["output_rate"]["statistics"] == ["rows_out"]
+    assert listed["output_rate"]["origin"] == "seed 003, equations 6.1 and 6.2"
+    assert listed["connections"]["needs"] == "nothing"
+    assert [option["name"] for option in listed["connections"]["options"]] == ["most"]
+    text = run("cost-models", "--format", "text").out
+    assert "connections.most" in text

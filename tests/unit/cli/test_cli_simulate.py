@@ -17,7 +17,7 @@ duration: 10s
 """
 KEYS = [
     "latency_ratio", "latency_ms", "load_std", "load_std_bound", "load_correlation", "load_spread",
-    "held_out", "moves", "moved_load", "tuples", "events_per_second",
+    "held_out", "moves", "moved_load", "tuples", "rows_held", "output_rate", "events_per_second",
 ]  # fmt: skip
 
 

@@ -1,0 +1,112 @@
+"""What operators will cost, from rates, selectivity, window and state: equations 3.1 to 3.3 of seed 003.
+
+The paper's letters: ω is the time to read a row from a queue or write it to one, ρ to evaluate a row (of a
+join: a pair), ψ to look at a row of state when old ones are purged, σ(n) the rows that come out of n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from levelwind.loads.problem import make_problem
+from levelwind.model import Cluster, Join, Network
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitCosts:
+    """ω, ρ and ψ in CPU seconds."""
+
+    queue_s: float
+    evaluate_s: float
+    purge_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What an operator did, or will do: rows in and out, rows or pairs evaluated, rows of state looked at."""
+
+    rows_in: float
+    rows_out: float
+    evaluated: float
+    state: float = 0.0
+
+    def cost(self, unit: UnitCosts) -> float:
+        """CPU seconds by equations 3.2 and 3.3.
+
+        Examples
+        --------
+        A filter that lets half of 100 rows through: 100·(ω + ρ) + 50·ω.
+
+        >>> Work(rows_in=100, rows_out=50, evaluated=100).cost(UnitCosts(queue_s=2.0, evaluate_s=3.0))
+        600.0
+        """
+        queues = (self.rows_in + self.rows_out) * unit.queue_s
+        return queues + self.evaluated * unit.evaluate_s + self.state * unit.purge_s
+
+
+def join_work(left: float, right: float, left_state: float, right_state: float, rows_out: float) -> Work:
+    """Rows on both sides against what the other side keeps: equation 3.3."""
+    return Work(
+        rows_in=left + right,
+        rows_out=rows_out,
+        evaluated=left * right_state + right * left_state,
+        state=left_state + right_state,
+    )
+
+
+def expected_work(network: Network, *, hashed: bool = True) -> dict[str, Work]:
+    """What every operator as written will do per second, by stated rates, selectivities and windows.
+
+    A join keeps of each side what came within its window. With ``hashed`` a pair counts as evaluated if it is
+    put out, as where rows are found by key; otherwise all pairs count, as printed.
+    """
+    problem = make_problem(network, Cluster.equal(1))
+
+    def rate(source: str, route: str | None) -> float:
+        return float(problem.rates.of(problem.linear.rates[source, route]).mean())
+
+    found: dict[str, Work] = {}
+    for name, operator in network.operators.items():
+        taken = [rate(port.source, port.route) for port in operator.inputs]
+        out = sum(rate(name, route) for route in operator.routes)
+        if isinstance(operator.spec, Join):
+            left, right = taken
+            kept = operator.spec.within_s
+            work = join_work(left, right, left * kept, right * kept, out)
+            if hashed:
+                work = Work(rows_in=work.rows_in, rows_out=out, evaluated=out, state=work.state)
+            found[name] = work
+        else:
+            found[name] = Work(rows_in=sum(taken), rows_out=out, evaluated=sum(taken))
+    return found
+
+
+def fitted(seen: Iterable[tuple[Work, float]]) -> UnitCosts:
+    """ω, ρ and ψ that explain measured CPU seconds best, by relative error, none of them below 0.
+
+    Nothing tells ω from ρ if every operator puts out as many rows as it evaluates: then only their sum
+    counts. O(observations).
+    """
+    rows = list(seen)
+    columns = np.array([[w.rows_in + w.rows_out, w.evaluated, w.state] for w, _ in rows], dtype=float)
+    spent = np.array([cpu_s for _, cpu_s in rows], dtype=float)
+    weight = 1.0 / np.maximum(spent, 1e-12)
+    best, found = np.inf, np.zeros(3)
+    for size in (1, 2, 3):
+        for chosen in combinations(range(3), size):
+            own = columns[:, chosen] * weight[:, None]
+            solved, *_ = np.linalg.lstsq(own, spent * weight, rcond=None)
+            error = float(((own @ solved - 1.0) ** 2).sum())
+            if (solved >= 0).all() and error < best * (1 - 1e-9):
+                best, found = error, np.zeros(3)
+                found[list(chosen)] = solved
+    return UnitCosts(queue_s=float(found[0]), evaluate_s=float(found[1]), purge_s=float(found[2]))
+
+
+def relative_errors(seen: Mapping[str, tuple[Work, float]], unit: UnitCosts) -> dict[str, float]:
+    """How far off each prediction is, relative to what was measured."""
+    return {name: abs(work.cost(unit) - cpu_s) / cpu_s for name, (work, cpu_s) in seen.items() if cpu_s > 0}

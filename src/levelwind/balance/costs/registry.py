@@ -1,0 +1,29 @@
+"""Cost models by name: the built-in ones, and those that other packages bring."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from levelwind.balance.costs.protocol import CostModel
+from levelwind.plugins import Registry
+
+BUILT_IN = {
+    "cpu": "levelwind.balance.costs.cpu:CpuCost",
+    "memory": "levelwind.balance.costs.memory:MemoryCost",
+    "output_rate": "levelwind.balance.costs.output_rate:OutputRateCost",
+    "connections": "levelwind.balance.costs.connections:ConnectionsCost",
+}
+ENTRY_POINTS = "levelwind.cost_models"
+COST_MODELS = Registry(kind="cost model", built_in=BUILT_IN, entry_points=ENTRY_POINTS)
+
+
+def cost_model_names() -> tuple[str, ...]:
+    """Names of all cost models, the built-in ones first."""
+    return COST_MODELS.names()
+
+
+def make_cost_model(name: str, options: Mapping[str, Any] | None = None) -> CostModel:
+    """A cost model with options; a bad name or option is an input error."""
+    model: CostModel = COST_MODELS.make(name, options)
+    return model

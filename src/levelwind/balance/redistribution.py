@@ -1,0 +1,140 @@
+"""What the two redistribution policies share: the parameters of table 6.1, and who may take part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from levelwind.balance.costs.protocol import LOAD, STATE_BYTES, CostModel, CostTable, cost_table
+from levelwind.balance.costs.registry import make_cost_model
+from levelwind.balance.facts import around
+from levelwind.balance.ledger import Ledger, Trial
+from levelwind.balance.protocol import Proposal, Situation
+from levelwind.loads.arrays import Floats, Ints
+from levelwind.plugins import option
+
+# Most trials a period: at 1,000 nodes and 20,000 operators the whole must stay below 50 ms.
+TRIALS = 150
+COST_TEXT = "cost model that says how full a node is; see levelwind cost-models"
+DIFFERENCE_TEXT = (
+    "percent that the costs of the fullest and the emptiest node must differ by: 0 any, 100 never"
+)
+OPERATORS_TEXT = (
+    "operators that may move: names, patterns like join_* or property=value, by comma; empty: all"
+)
+NODES_TEXT = "nodes that may take operators: names, patterns or property=value, by comma; empty: all"
+LEAST_STATE_TEXT = "operators with less state than this, in bytes, stay"
+ROOM_TEXT = "percent by which a node that takes operators may be above the mean CPU load, or else the fullest"
+MOST_STATE_TEXT = "operators with more state than this, in bytes, stay; 0: any size moves"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redistribution:
+    """The parameters of table 6.1; policies add their own."""
+
+    cost: str = option("cpu", COST_TEXT)
+    percent_difference: float = option(10.0, DIFFERENCE_TEXT, least=0.0)
+    operators: str = option("", OPERATORS_TEXT)
+    nodes: str = option("", NODES_TEXT)
+    least_state: float = option(0.0, LEAST_STATE_TEXT, least=0.0)
+    most_state: float = option(0.0, MOST_STATE_TEXT, least=0.0)
+
+    room: float = option(20.0, ROOM_TEXT, least=0.0)
+
+    def __post_init__(self) -> None:
+        make_cost_model(self.cost)  # an unknown one is an input error now, not in the middle of a run
+
+    @property
+    def model(self) -> CostModel:
+        """The cost model."""
+        return make_cost_model(self.cost)
+
+    @property
+    def statistics(self) -> frozenset[str]:
+        """What a run must count: what the cost model reads, and state if only some sizes of it may move."""
+        limited = {STATE_BYTES} if self.least_state or self.most_state else set()
+        return self.model.statistics | limited
+
+    def table(self, situation: Situation) -> CostTable:
+        """The cost table that the policy goes by."""
+        return cost_table(self.model, situation)
+
+    def costs(self, situation: Situation) -> Floats:
+        """Cost of each node."""
+        return self.table(situation).node if self.sees(situation) else np.zeros(len(situation.cpu))
+
+    def sees(self, situation: Situation) -> bool:
+        """Whether the situation has what the cost model reads."""
+        counted = {LOAD, STATE_BYTES, *situation.seen}
+        return self.model.statistics <= counted and (not self.model.wired or situation.facts is not None)
+
+    def opened(self, situation: Situation) -> Ledger:
+        """Books in which only eligible operators are free."""
+        ledger = Ledger(self.model, situation, room=self.room / 100.0)
+        state = np.bincount(ledger.unit, weights=situation.state_bytes, minlength=len(ledger.free))
+        ledger.free &= (state >= self.least_state) & (state <= (self.most_state or np.inf))
+        facts = situation.facts
+        if self.operators and facts is not None:
+            may = _chosen(self.operators, facts.operators, facts.properties)
+            ledger.free &= np.bincount(ledger.unit, weights=~may, minlength=len(ledger.free)) == 0
+        return ledger
+
+    def takers(self, situation: Situation) -> Ints:
+        """Nodes that may take operators."""
+        if not self.nodes or not situation.nodes:
+            return np.arange(len(situation.cpu))
+        names = [node.name for node in situation.nodes]
+        properties = [node.properties for node in situation.nodes]
+        return np.flatnonzero(_chosen(self.nodes, names, properties))
+
+
+def _chosen(wanted: str, names: Sequence[str], properties: Sequence[Mapping[str, Any]]) -> NDArray[np.bool_]:
+    """Which of these a list of names, patterns and ``property=value`` pairs chooses."""
+    chosen = np.zeros(len(names), dtype=bool)
+    for pattern in filter(None, (part.strip() for part in wanted.split(","))):
+        key, pair, value = pattern.partition("=")
+        for k, name in enumerate(names):
+            if pair:
+                chosen[k] |= key in properties[k] and str(properties[k][key]) == value
+            else:
+                # Instances of a split operator go by the operator's name too.
+                chosen[k] |= fnmatchcase(name, pattern) or fnmatchcase(name.partition("[")[0], pattern)
+    return chosen
+
+
+def priorities(situation: Situation, ledger: Ledger, units: Ints) -> Floats:
+    """Priority of each unit, that of its most important operator; 0 where nobody knows any."""
+    if situation.facts is None:
+        return np.zeros(len(units))
+    owner, operators = around(ledger.members, ledger.order, units)
+    highest = np.full(len(units), -np.inf)
+    np.maximum.at(highest, owner, situation.facts.priority[operators])
+    return highest
+
+
+def proposals(ledger: Ledger, made: Sequence[Trial], before: Floats, why: str) -> tuple[Proposal, ...]:
+    """The moves, each an exchange of its own, in the order in which their units were first moved."""
+    removed: dict[int, int] = {}
+    for trial in made:
+        removed[trial.unit] = removed.get(trial.unit, 0) + trial.removed
+    found = []
+    for group, (unit, fewer) in enumerate(removed.items()):
+        for operator in ledger.operators(unit).tolist():
+            source, target = int(ledger.situation.node[operator]), int(ledger.node[operator])
+            if source != target:
+                levels = f"from a node of cost {before[source]:.2f} to one of {before[target]:.2f}"
+                reason = f"{why}: {levels}{_connections(fewer)}"
+                found.append(Proposal(operator=operator, to=target, group=group, reason=reason))
+    return tuple(found)
+
+
+def _connections(removed: int) -> str:
+    if not removed:
+        return ""
+    count = "a connection" if abs(removed) == 1 else f"{abs(removed)} connections"
+    return f", {'removes' if removed > 0 else 'adds'} {count}"

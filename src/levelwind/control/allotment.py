@@ -1,0 +1,100 @@
+"""The first plan of a tiered cluster: queries to groups, then a planner within each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from levelwind import planning
+from levelwind.control.queries import allotted, groups_of, part_of, queries_of
+from levelwind.errors import RunError, input_error
+from levelwind.loads.problem import make_problem
+from levelwind.model import Cluster, Network, PlanStatus
+
+Place = Callable[[Network, Cluster], Mapping[str, str]]
+
+
+def logical_loads(network: Network, cluster: Cluster) -> dict[str, float]:
+    """Mean load of each operator as written, by stated rates; 1 for all of them where a rate is missing."""
+    problem = make_problem(network, cluster)
+    loads = dict.fromkeys(network.operators, 0.0)
+    if not np.isfinite(problem.mean_load).all():
+        return dict.fromkeys(network.operators, 1.0)
+    for operator, load in zip(problem.physical.operators, problem.mean_load.tolist(), strict=True):
+        loads[operator.logical.name] += load
+    return loads
+
+
+def pinned_groups(
+    network: Network, queries: list[tuple[str, ...]], groups: Mapping[str, Any]
+) -> dict[int, str]:
+    """The group that pins bind a query to; pins into two groups are an input error."""
+    home = {node.name: group for group, nodes in groups.items() for node in nodes}
+    bound: dict[int, str] = {}
+    for number, names in enumerate(queries):
+        pins = {network.operators[name].pinned for name in names} - {None}
+        found = {home[pin] for pin in pins if pin in home}
+        if len(found) > 1:
+            rule = "the operators of a query stand in one group and cannot be pinned into several"
+            raise input_error(rule, key=names[0], value=", ".join(sorted(found)))
+        if found:
+            bound[number] = found.pop()
+    return bound
+
+
+def placed_by_group(network: Network, cluster: Cluster, key: str, place: Place) -> dict[str, str]:
+    """A placement in which no query leaves its group; ``place`` places each group's part on its nodes."""
+    groups, queries = groups_of(cluster, key), queries_of(network)
+    loads = logical_loads(network, cluster)
+    cpu = {group: sum(node.cpu for node in nodes) for group, nodes in groups.items()}
+    chosen = allotted(
+        [sum(loads[name] for name in names) for names in queries],
+        cpu,
+        bound=pinned_groups(network, queries, groups),
+    )
+    placement: dict[str, str] = {}
+    for group, nodes in groups.items():
+        names = {name for query, own in zip(queries, chosen, strict=True) if own == group for name in query}
+        if names:
+            part = without_foreign_places(part_of(network, names), {node.name for node in nodes})
+            placement.update(place(part, Cluster(nodes=nodes)))
+    return placement
+
+
+def without_foreign_places(network: Network, nodes: set[str]) -> Network:
+    """The network without the places of streams and outputs that stand outside: they bind no operator."""
+    streams = {
+        name: replace(stream, node=stream.node if stream.node in nodes else None)
+        for name, stream in network.streams.items()
+    }
+    outputs = {
+        name: replace(output, node=output.node if output.node in nodes else None)
+        for name, output in network.outputs.items()
+    }
+    return replace(network, streams=streams, outputs=outputs)
+
+
+def tiered_plan(
+    network: Network,
+    cluster: Cluster,
+    key: str,
+    planner: str,
+    *,
+    options: Mapping[str, Any] | None = None,
+    seed: int = 0,
+) -> dict[str, str]:
+    """A plan by a planner within each group."""
+
+    def place(part: Network, nodes: Cluster) -> Mapping[str, str]:
+        made = planning.plan(part, nodes, planner, options=options, seed=seed)
+        if made.status is not PlanStatus.PLACED:
+            message = f"planner {planner} has no plan for a group: {made.status.value}. " + "; ".join(
+                made.notes
+            )
+            raise RunError(message)
+        return made.placement
+
+    return placed_by_group(network, cluster, key, place)

@@ -1,0 +1,55 @@
+"""Whether a plan can be carried out: every operator exactly once, every node there and ready, rules kept."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from levelwind.control.roster import Roster
+from levelwind.errors import Problem, did_you_mean
+
+# An invalid plan is asked for again so often, the first time counted; then somebody must look.
+ATTEMPTS = 3
+
+
+def plan_problems(
+    roster: Roster,
+    placement: Mapping[str, str],
+    *,
+    known: Collection[str],
+    live: Collection[str] | None = None,
+    ready: Collection[str] | None = None,
+) -> list[Problem]:
+    """Everything that is wrong with a plan; empty if it is valid. O(operators).
+
+    A mapping names an operator at most once, so what is left to see is that it names each of them, and no
+    other. ``known`` are the nodes that the cluster ever had, ``live`` those that answer, ``ready`` those of
+    them that can work; None: all.
+    """
+    problems = [
+        Problem(rule="every operator must have a node", key=name)
+        for name in roster.names
+        if name not in placement
+    ]
+    for name, node in placement.items():
+        if name not in roster.position:
+            hint = did_you_mean(name, roster.names)
+            problems.append(Problem(rule="must name an operator of the network", key=name, hint=hint))
+        elif node not in known:
+            hint = did_you_mean(str(node), known)
+            rule = "must name a node of the cluster"
+            problems.append(Problem(rule=rule, key=name, value=str(node), hint=hint))
+        elif live is not None and node not in live:
+            problems.append(Problem(rule="must name a node that is there", key=name, value=str(node)))
+        elif ready is not None and node not in ready:
+            problems.append(Problem(rule="must name a node that is ready", key=name, value=str(node)))
+        elif roster.pinned[roster.position[name]] not in (None, node):
+            pin = roster.pinned[roster.position[name]]
+            # A pin to a node that is gone binds nobody.
+            if live is None or pin in live:
+                problems.append(Problem(rule=f"is pinned to {pin}", key=name, value=str(node)))
+    for members in roster.members.values():
+        homes = {placement.get(roster.names[j]) for j in members}
+        if len(homes) > 1:
+            rule, value = "operators on one table stand together", ", ".join(map(str, homes))
+            problems.append(Problem(rule=rule, key=roster.names[members[0]], value=value))
+    return problems

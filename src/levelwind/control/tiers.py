@@ -1,0 +1,467 @@
+"""Managers of managers: the top one allots queries to groups of nodes, each group's own places within it.
+
+A lower manager is a `Manager` that knows the nodes of its group and the operators of its queries, and no
+others. The top one knows groups by their load and queries by theirs; it never says on which node of a group
+an operator is to stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import Any
+
+import numpy as np
+
+from levelwind.balance.protocol import Policy
+from levelwind.control.allotment import logical_loads, pinned_groups, without_foreign_places
+from levelwind.control.events import (
+    Event,
+    Heartbeat,
+    MoveDone,
+    MoveFailed,
+    NodeJoined,
+    NodeLost,
+    OperatorMoved,
+    PlanProposed,
+    QueryAdded,
+    QueryRemoved,
+    StatisticsReported,
+)
+from levelwind.control.instructions import Alarm, AskAgain, Drop, Instruction, Move, Place
+from levelwind.control.journal import Journal, Record
+from levelwind.control.manager import JOURNAL, Manager, UnderWay
+from levelwind.control.plans import ATTEMPTS
+from levelwind.control.queries import allotted, groups_of, part_of, queries_of
+from levelwind.errors import InputError, Problem, did_you_mean, input_error
+from levelwind.loads.arrays import Ints
+from levelwind.model import Cluster, Network, Node
+from levelwind.rewrite import split
+
+DIFFERENCE = 0.1
+
+
+class TopManager:
+    """Keeps every query in exactly one group and groups about equally loaded. Handles what a `Manager` does.
+
+    After every report the fullest group by load over CPU gives one query to the emptiest, if they differ by
+    more than ``difference`` and the larger of the two falls: of the lowest priority first, then the one that
+    leaves them most even. A query moves as operators do, each with its state while data flows: what the
+    target's manager places and the source's drops goes out as moves.
+
+    Parameters
+    ----------
+    network, cluster, placement
+        As for a `Manager`; no query may stand in two groups.
+    groups
+        Property of nodes: those with the same value form a group.
+    policy
+        Asked by each group's manager for itself.
+    difference
+        Least difference of relative loads for which a query moves.
+    options
+        Further options of the lower managers.
+
+    Notes
+    -----
+    A report costs O(operators × samples) to cut into groups, and what the lower managers spend.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        cluster: Cluster,
+        placement: Mapping[str, str],
+        *,
+        groups: str,
+        policy: Policy | None,
+        rng: np.random.Generator,
+        difference: float = DIFFERENCE,
+        journal_size: int = JOURNAL,
+        **options: Any,
+    ) -> None:
+        self.network, self._cluster, self._key = network, cluster, groups
+        self._policy, self._difference = policy, difference
+        self._rng, self._options = rng, options
+        self.journal = Journal(journal_size)
+        found = groups_of(cluster, groups)
+        self._group_of_node = {node.name: group for group, nodes in found.items() for node in nodes}
+        self._nodes = {node.name: node for node in cluster.nodes}
+        self._queries = queries_of(network)
+        self._group = self._standing(placement)
+        self._crossing: dict[str, UnderWay] = {}
+        self._parts: tuple[tuple[str, ...], dict[str, tuple[tuple[str, ...], Ints]]] = ((), {})
+        self.lower: dict[str, Manager] = {}
+        for group, nodes in found.items():
+            part = self._part(group)
+            own = {name: placement[name] for name in split(part).names}
+            self.lower[group] = Manager(
+                part,
+                Cluster(nodes=nodes),
+                own,
+                policy=policy,
+                rng=np.random.default_rng(rng.integers(2**63)),
+                journal_size=journal_size,
+                **options,
+            )
+        self._learn_names()
+
+    # What can be seen
+
+    @property
+    def placement(self) -> dict[str, str]:
+        """Node of each operator, in all groups."""
+        return {name: node for lower in self.lower.values() for name, node in lower.placement.items()}
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Live nodes of all groups."""
+        return tuple(node for lower in self.lower.values() for node in lower.nodes)
+
+    @property
+    def under_way(self) -> dict[str, UnderWay]:
+        """Moves asked for and not reported yet, within groups and between them."""
+        within = {name: move for lower in self.lower.values() for name, move in lower.under_way.items()}
+        return within | self._crossing
+
+    @property
+    def loads(self) -> dict[str, float]:
+        """Relative mean load of each live node."""
+        return {node: load for lower in self.lower.values() for node, load in lower.loads.items()}
+
+    @property
+    def group_loads(self) -> dict[str, float]:
+        """Load over CPU of each group that has a node."""
+        found = {}
+        for group, lower in self.lower.items():
+            cpu = sum(self._nodes[node].cpu for node in lower.nodes)
+            if cpu:
+                found[group] = sum(load * self._nodes[n].cpu for n, load in lower.loads.items()) / cpu
+        return found
+
+    @property
+    def statistics(self) -> frozenset[str]:
+        """Names of the statistics that reports must bring."""
+        return next(iter(self.lower.values())).statistics
+
+    def group_of(self, operator: str) -> str | None:
+        """The group that an operator's query stands in."""
+        return self._group_by_name.get(operator)
+
+    # Events
+
+    def handle(self, event: Event) -> tuple[Instruction, ...]:
+        """Take an event in; it goes to the managers that it concerns, and to no other."""
+        if isinstance(event, StatisticsReported):
+            return self._statistics(event)
+        if isinstance(event, MoveDone | MoveFailed | OperatorMoved):
+            return self._reported(event)
+        if isinstance(event, NodeJoined):
+            return self._joined(event)
+        if isinstance(event, NodeLost | Heartbeat):
+            return self._about_node(event)
+        if isinstance(event, QueryAdded | QueryRemoved):
+            return self._changed(event)
+        if isinstance(event, PlanProposed):
+            return self._planned(event)
+        rule = "must be an event of levelwind.control.events"
+        raise input_error(rule, key="event", value=type(event).__name__)
+
+    def _tell(self, group: str, event: Event) -> list[Instruction]:
+        """Tell a group's manager; moves of operators that are still between groups fail at once."""
+        found: list[Instruction] = []
+        for instruction in self.lower[group].handle(event):
+            if isinstance(instruction, Move) and instruction.operator in self._crossing:
+                reason = "it is still on its way from another group"
+                failed = MoveFailed(at_s=event.at_s, operator=instruction.operator, reason=reason)
+                found += self._tell(group, failed)
+            else:
+                found.append(instruction)
+        return found
+
+    def _statistics(self, event: StatisticsReported) -> tuple[Instruction, ...]:
+        series = np.asarray(event.series, dtype=np.float64)
+        if self._parts[0] is not event.operators and self._parts[0] != event.operators:
+            self._parts = (event.operators, self._rows(event.operators))
+        found: list[Instruction] = []
+        for group, (names, rows) in self._parts[1].items():
+            told = StatisticsReported(
+                at_s=event.at_s,
+                operators=names,
+                series=series[rows],
+                state_bytes={n: event.state_bytes[n] for n in names if n in event.state_bytes}
+                if event.state_bytes
+                else {},
+                seen={key: np.asarray(figures)[rows] for key, figures in event.seen.items()},
+            )
+            found += self._tell(group, told)
+        load = dict(zip(event.operators, series.mean(axis=1).tolist(), strict=True))
+        return (*found, *self._level_out(event.at_s, load))
+
+    def _rows(self, operators: tuple[str, ...]) -> dict[str, tuple[tuple[str, ...], Ints]]:
+        rows: dict[str, list[int]] = {group: [] for group in self.lower}
+        problems = []
+        for row, name in enumerate(operators):
+            group = self._group_by_name.get(name)
+            if group is None:
+                problems.append(Problem(rule="must name an operator of the network", key=name))
+            else:
+                rows[group].append(row)
+        if problems:
+            raise InputError(problems)
+        return {
+            group: (tuple(operators[row] for row in own), np.array(own, dtype=np.int64))
+            for group, own in rows.items()
+        }
+
+    # Queries between groups
+
+    def _level_out(self, at_s: float, load: Mapping[str, float]) -> list[Instruction]:
+        """Move one query from the fullest group to the emptiest, if that lowers the larger load."""
+        levels = self.group_loads
+        if len(levels) < 2:
+            return []
+        full, empty = max(levels, key=lambda g: levels[g]), min(levels, key=lambda g: levels[g])
+        if levels[full] - levels[empty] <= self._difference:
+            return []
+        cpu = {g: sum(self._nodes[n].cpu for n in self.lower[g].nodes) for g in (full, empty)}
+        best: tuple[float, float, int] | None = None
+        going = set(self.under_way)
+        for number, names in enumerate(self._queries):
+            if self._group[number] != full or not self._may_move(number, going):
+                continue
+            own = sum(load[name] for name in self._physical[number])
+            larger = max(levels[full] - own / cpu[full], levels[empty] + own / cpu[empty])
+            if own > 0 and larger < levels[full] * (1 - 1e-9):
+                priority = max(self.network.operators[name].priority for name in names)
+                best = min(best or (np.inf, np.inf, 0), (priority, larger, number))
+        if best is None:
+            return []
+        why = f"group {full} is at {levels[full]:.2f} of its CPU, group {empty} at {levels[empty]:.2f}"
+        return self._cross(at_s, best[2], empty, load, why)
+
+    def _may_move(self, number: int, going: Set[str]) -> bool:
+        operators = (self.network.operators[name] for name in self._queries[number])
+        if any(o.pinned is not None or not o.movable for o in operators):
+            return False
+        return going.isdisjoint(self._physical[number])
+
+    def _cross(
+        self, at_s: float, number: int, target: str, load: Mapping[str, float], why: str
+    ) -> list[Instruction]:
+        """A query goes to another group: one manager drops it, the other places it, operators move."""
+        source = self._group[number]
+        stood = {name: node for name, node in self.lower[source].placement.items()}
+        self._group[number] = target
+        self._learn_names()
+        self.journal.add(
+            Record(
+                at_s=at_s,
+                what="accepted",
+                reason=why,
+                operator=", ".join(self._queries[number]),
+                source=source,
+                target=target,
+                load=sum(load.get(name, 0.0) for name in self._physical[number]),
+            )
+        )
+        dropped = self._tell(source, QueryRemoved(at_s=at_s, network=self._part(source)))
+        known = {name: load[name] for name in self._physical[number] if name in load}
+        placed = self._tell(target, QueryAdded(at_s=at_s, network=self._part(target), loads=known))
+        return self._joined_up(dropped, placed, stood, why)
+
+    def _joined_up(
+        self, dropped: list[Instruction], placed: list[Instruction], stood: Mapping[str, str], why: str
+    ) -> list[Instruction]:
+        """What one manager dropped and another placed is one move."""
+        moved = {each.operator for each in placed if isinstance(each, Place) and each.operator in stood}
+        found: list[Instruction] = []
+        for each in dropped:
+            if not (isinstance(each, Drop) and each.operator in moved):
+                found.append(each)
+        for each in placed:
+            if isinstance(each, Place) and each.operator in moved:
+                source = stood[each.operator]
+                self._crossing[each.operator] = UnderWay(source=source, target=each.node)
+                each = Move(operator=each.operator, source=source, target=each.node, reason=why)
+            found.append(each)
+        return found
+
+    # Moves
+
+    def _reported(self, event: MoveDone | MoveFailed | OperatorMoved) -> tuple[Instruction, ...]:
+        group = self.group_of(event.operator)
+        if group is None:
+            reason = "there is no such operator"
+            self.journal.add(Record(at_s=event.at_s, what="ignored", reason=reason, operator=event.operator))
+            return ()
+        move = self._crossing.pop(event.operator, None)
+        if isinstance(event, OperatorMoved):
+            return self._moved(event, group)
+        if move is None:
+            return tuple(self._tell(group, event))
+        if isinstance(event, MoveDone):
+            self._note_crossed(event.at_s, "done", event.operator, move, "moved between groups")
+            return ()
+        self._note_crossed(event.at_s, "failed", event.operator, move, event.reason)
+        if move.tries > 1:
+            text = f"{event.operator} stands apart from its query: it could not be moved to {move.target}"
+            return (self._alarm(event.at_s, text),)
+        target = self.lower[group].placement.get(event.operator, move.target)
+        self._crossing[event.operator] = UnderWay(source=move.source, target=target, tries=2)
+        reason = "follows its query, after a move that failed"
+        return (Move(operator=event.operator, source=move.source, target=target, reason=reason),)
+
+    def _moved(self, event: OperatorMoved, group: str) -> tuple[Instruction, ...]:
+        if self._group_of_node.get(event.node, group) == group:
+            return tuple(self._tell(group, event))
+        home = self.lower[group].placement[event.operator]
+        text = (
+            f"{event.operator} was moved to {event.node}, outside its query's group: it goes back to {home}"
+        )
+        self._crossing[event.operator] = UnderWay(source=event.node, target=home)
+        back = Move(operator=event.operator, source=event.node, target=home, reason="back to its group")
+        return (self._alarm(event.at_s, text), back)
+
+    # Nodes
+
+    def _about_node(self, event: NodeLost | Heartbeat) -> tuple[Instruction, ...]:
+        group = self._group_of_node.get(event.node)
+        if group is None:
+            rule, hint = "must name a node of the cluster", did_you_mean(event.node, self._group_of_node)
+            raise input_error(rule, key="node", value=event.node, hint=hint)
+        found = self._tell(group, event)
+        for operator, move in list(self._crossing.items()):
+            if isinstance(event, NodeLost) and event.node in (move.source, move.target):
+                del self._crossing[operator]  # the group's manager has placed it anew
+                placed = {each.operator for each in found if isinstance(each, Place)}
+                if operator not in placed and (home := self.lower[group].placement.get(operator)):
+                    found.append(Place(operator=operator, node=home, reason=f"{event.node} was lost"))
+        return (*found, *self._evacuate(event.at_s, group))
+
+    def _evacuate(self, at_s: float, group: str) -> list[Instruction]:
+        """Queries of a group without nodes go to the others."""
+        levels = self.group_loads
+        if self.lower[group].nodes or not levels:
+            return []
+        found: list[Instruction] = []
+        for number, own in enumerate(self._group):
+            if own == group:
+                target = min(levels, key=lambda name: levels[name])
+                found += self._cross(at_s, number, target, {}, f"group {group} has no node left")
+                levels = self.group_loads
+        return found
+
+    def _joined(self, event: NodeJoined) -> tuple[Instruction, ...]:
+        node: Node = event.node
+        group = self._group_of_node.get(node.name) or str(node.properties.get(self._key, ""))
+        if group not in self.lower:
+            rule = f"a node that joins must state {self._key!r}, one of the groups there are"
+            hint = ", ".join(self.lower)
+            raise input_error(rule, key=f"{node.name}.properties", value=group or None, hint=hint)
+        self._group_of_node[node.name], self._nodes[node.name] = group, node
+        return tuple(self._tell(group, event))
+
+    # Networks and plans
+
+    def _changed(self, event: QueryAdded | QueryRemoved) -> tuple[Instruction, ...]:
+        """Known queries stay in their group; new ones go to the group that they leave least loaded."""
+        before, stood = dict(self._group_by_name), self.placement
+        old = self.network
+        queries = queries_of(event.network)
+        groups = {g: [self._nodes[n] for n in low.nodes] or [] for g, low in self.lower.items()}
+        bound = pinned_groups(event.network, queries, groups)
+        loads = logical_loads(event.network, self._cluster)
+        for number, names in enumerate(queries):
+            homes: dict[str, float] = {}
+            for name in names:
+                if name in old.operators:
+                    home = before[self._instances[name][0]]
+                    homes[home] = homes.get(home, 0.0) + 1.0 + loads[name]
+            if homes and number not in bound:
+                bound[number] = max(homes, key=lambda g: homes[g])
+        cpu = {g: sum(n.cpu for n in nodes) for g, nodes in groups.items() if nodes}
+        own = [sum(loads[name] for name in names) for names in queries]
+        self._group = allotted(own, cpu, bound=bound)
+        self.network, self._queries = event.network, queries
+        self._learn_names()
+        dropped: list[Instruction] = []
+        placed: list[Instruction] = []
+        for group, lower in self.lower.items():
+            part = self._part(group)
+            if part.operators == lower.network.operators:
+                continue
+            told = QueryRemoved if set(part.operators) <= set(lower.network.operators) else QueryAdded
+            for each in self._tell(group, told(at_s=event.at_s, network=part)):
+                (dropped if isinstance(each, Drop) else placed).append(each)
+        for operator in [name for name in self._crossing if name not in self._group_by_name]:
+            del self._crossing[operator]
+        return tuple(self._joined_up(dropped, placed, stood, "its query was joined to another"))
+
+    def _planned(self, event: PlanProposed) -> tuple[Instruction, ...]:
+        """Each group's manager judges its part; a plan that tears a query apart is asked for again."""
+        torn = [
+            f"{name}: must stand in group {self._group_by_name[name]}, not on {node}"
+            for name, node in event.placement.items()
+            if name in self._group_by_name
+            and self._group_of_node.get(node, self._group_by_name[name]) != self._group_by_name[name]
+        ]
+        if torn:
+            self.journal.add(Record(at_s=event.at_s, what="rejected", reason=f"{event.reason}: {torn[0]}"))
+            if event.attempt >= ATTEMPTS:
+                return (self._alarm(event.at_s, f"{event.reason} is not valid: {torn[0]}"),)
+            return (AskAgain(attempt=event.attempt + 1, nodes=self.nodes, problems=tuple(torn)),)
+        found: list[Instruction] = []
+        for group in self.lower:
+            own = {n: node for n, node in event.placement.items() if self._group_by_name.get(n) == group}
+            told = PlanProposed(at_s=event.at_s, placement=own, reason=event.reason, attempt=event.attempt)
+            found += self._tell(group, told)
+        return tuple(found)
+
+    # Bookkeeping
+
+    def _standing(self, placement: Mapping[str, str]) -> list[str]:
+        """The group of each query; one that stands in two is an input error."""
+        physical: dict[str, list[str]] = {}
+        for operator in split(self.network).operators:
+            physical.setdefault(operator.logical.name, []).append(operator.name)
+        problems, found = [], []
+        for names in self._queries:
+            nodes = {placement.get(p) for name in names for p in physical[name]}
+            groups = {self._group_of_node.get(node or "") for node in nodes} - {None}
+            if len(groups) != 1 or None in nodes:
+                rule = "the operators of a query must all have a node, in one group"
+                problems.append(Problem(rule=rule, key=names[0], value=", ".join(sorted(map(str, nodes)))))
+            found.append(next(iter(groups)) or "" if groups else "")
+        if problems:
+            raise InputError(problems)
+        return found
+
+    def _learn_names(self) -> None:
+        """Who stands where, by name. O(operators)."""
+        self._instances: dict[str, list[str]] = {}
+        for operator in split(self.network).operators:
+            self._instances.setdefault(operator.logical.name, []).append(operator.name)
+        self._physical = [
+            tuple(p for name in names for p in self._instances[name]) for names in self._queries
+        ]
+        self._group_by_name = {
+            name: group for names, group in zip(self._physical, self._group, strict=True) for name in names
+        }
+        self._parts = ((), {})
+
+    def _part(self, group: str) -> Network:
+        names = {
+            n for names, own in zip(self._queries, self._group, strict=True) if own == group for n in names
+        }
+        nodes = {name for name, own in self._group_of_node.items() if own == group}
+        return without_foreign_places(part_of(self.network, names), nodes)
+
+    def _note_crossed(self, at_s: float, what: str, operator: str, move: UnderWay, reason: str) -> None:
+        record = Record(
+            at_s=at_s, what=what, reason=reason, operator=operator, source=move.source, target=move.target
+        )
+        self.journal.add(record)
+
+    def _alarm(self, at_s: float, text: str) -> Alarm:
+        self.journal.add(Record(at_s=at_s, what="alarm", reason=text))
+        return Alarm(text=text)

@@ -1,0 +1,209 @@
+"""Runs of the query plans on a loopback cluster: what benchmark and figures of seed 003 share.
+
+Up to five workers on this machine, each capped at a part of a core. Plans run as fast as they can with
+``hops: next``: a batch takes as long as its fullest node. Throughput is rows that the outputs got per second
+of wall time, once warm. Cases take turns, round after round, so that whatever else the machine does falls on
+all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+from levelwind.balance import make_policy
+from levelwind.frontend import parse_network
+from levelwind.model import Cluster, Network, Node
+from levelwind.planning import measure, plan
+from levelwind.reproduce.query_plans import query_plan, side_by_side
+from levelwind.runtime.coordinator import Step
+from levelwind.runtime.rundir import Command
+
+CAP = 0.35
+# Seconds of stream in a batch, and rows per second of each stream: such that a batch takes one capped node
+# a second or two, more than Spark needs for it besides.
+BATCH_S = 2.0
+RATES = {0: 450_000.0, 1: 90_000.0, 2: 12_000.0, 3: 4_500.0, 4: 2_250.0}
+# A policy is asked after every batch, once it has seen ten. Until then windows fill, and with ``hops: next``
+# a row takes a batch for every hop: what comes after that many batches is the same whatever the plan.
+PERIOD_S, SETTLE = 0.05, 18
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One run: a plan, how many nodes, who places, who moves, and every how many batches a join is moved.
+
+    ``window_s`` is that of the joins, ``copies`` (in the place of a plan) a number of one-operator plans side
+    by side, ``requests`` the messages that the run is sent per second and need not heed.
+    """
+
+    number: int
+    nodes: int
+    planner: str
+    policy: str | None = None
+    move_every: int | None = None
+    window_s: float = 10.0
+    copies: int = 0
+    requests: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """As it stands in the table."""
+        moved = "" if self.move_every is None else f", a join moved every {self.move_every} batches"
+        policy = "" if self.policy is None else f" + {self.policy}"
+        what = f"plan {self.number}" if not self.copies else f"{self.copies} plans of one operator"
+        window = "" if self.window_s == 10.0 else f", windows of {self.window_s:g} s"
+        asked = f", {self.requests:g} requests a second" if self.requests else ""
+        return f"{what} on {self.nodes}: {self.planner}{policy}{moved}{window}{asked}"
+
+    @property
+    def network(self) -> Network:
+        """What runs."""
+        if self.copies:
+            return parse_network(side_by_side(self.copies, RATES[0] / self.copies, batch_s=BATCH_S)).network
+        return parse_network(
+            query_plan(self.number, rate=RATES[self.number], window_s=self.window_s, batch_s=BATCH_S)
+        ).network
+
+
+def run_cases(
+    folder: str,
+    wanted: Sequence[Mapping[str, Any]],
+    rounds: int,
+    counted: int,
+    least_s: float = 0.0,
+    cap: float | None = CAP,
+) -> dict[str, Any]:
+    """All cases on one cluster, in turns."""
+    # Only here: to list figures nobody waits for Spark.
+    from levelwind.spark.session import start_session
+    from levelwind.testing.loopback import LoopbackCluster
+
+    every = [Case(**each) for each in wanted]
+    found: dict[str, list[dict[str, Any]]] = {case.name: [] for case in every}
+    capped = True
+    with LoopbackCluster(workers=max(case.nodes for case in every)) as cluster:
+        session = start_session(cluster.master, cluster.configuration, log=Path(folder, "spark.log"))
+        for number in range(rounds):
+            for place, case in enumerate(every if number % 2 == 0 else every[::-1]):
+                nodes = Cluster(
+                    nodes=tuple(
+                        Node(name=f"n{k + 1}", cpu=cap or 1.0, host=host)
+                        for k, host in enumerate(cluster.hosts[: case.nodes])
+                    )
+                )
+                cluster.cap(cap)
+                at = Path(folder, f"{number}-{place}")
+                found[case.name].append(run_case(case, nodes, session, at, counted, least_s))
+                capped = capped and cluster.capped
+                cluster.cap(None)
+    return {"runs": found, "capped": capped}
+
+
+def run_case(
+    case: Case, nodes: Cluster, session: Any, folder: Path, counted: int, least_s: float
+) -> dict[str, Any]:
+    """Run a case for so many batches and seconds once warm: wall seconds and output rows of each batch."""
+    from levelwind.spark.api import prepare
+
+    network = case.network
+    placement = plan(network, nodes, case.planner).placement
+    roots = {output.input.source for output in network.outputs.values()}
+    steps: list[dict[str, Any]] = []
+    boxes_seen: dict[str, list[float]] = {}
+    moves = 0
+    asking = Event()
+
+    def note(step: Step) -> None:
+        nonlocal moves
+        if step.commit.closed:
+            return
+        boxes = step.program.layout.boxes
+        rows = sum(box.rows_out for _, box in step.boxes if boxes[box.box].name in roots)
+        moves += len(step.commit.moves)
+        steps.append(
+            {
+                "wall_s": step.wall_s,
+                "rows": rows,
+                "memory": sum(report.memory_bytes for report in step.reports),
+                "sent": sum(report.sent_bytes for report in step.reports),
+                "fullest_s": max(_spent(step)),
+                "working_s": sum(box.cpu_s for _, box in step.boxes),
+                "cpu_s": sum(_spent(step)),
+                "manager": begun.status.get("manager", {}),
+            }
+        )
+        for _, box in step.boxes if len(steps) > SETTLE else ():
+            own = boxes_seen.setdefault(boxes[box.box].name, [0.0, 0.0, 0.0])
+            for place, figure in enumerate((box.rows_in, box.rows_out, box.cpu_s)):
+                own[place] += figure
+        lasted = sum(one["wall_s"] for one in steps[SETTLE:])
+        if len(steps) >= SETTLE + counted and lasted >= least_s:
+            asking.set()
+            begun.directory.ask(Command("stop"))  # read before the next batch begins
+
+    policy = None if case.policy is None else make_policy(case.policy, {"cost": "output_rate"})
+    begun = prepare(
+        network,
+        nodes,
+        placement=placement,
+        spark=session,
+        run_dir=folder,
+        on_step=note,
+        policy=policy,
+        period_s=PERIOD_S,
+        moves=_script(case, network, nodes, placement, SETTLE + counted),
+    )
+    pestering = Thread(target=_pester, args=(begun, network, case.requests, asking), daemon=True)
+    try:
+        begun.start()
+        pestering.start()
+        begun.wait()
+        last = begun.placement
+    finally:
+        asking.set()
+        begun.close()
+    kept = steps[SETTLE:]
+    return {
+        "throughput": sum(step["rows"] for step in kept) / sum(step["wall_s"] for step in kept),
+        "steps": kept,
+        "moves": moves,
+        "connections": measure(network, nodes, placement).cut_streams,
+        "connections_at_the_end": measure(network, nodes, last).cut_streams,
+        "boxes": boxes_seen,
+    }
+
+
+def _pester(begun: Any, network: Network, per_s: float, enough: Event) -> None:
+    """Ask for moves to where an operator stands already, so many a second, until it is enough."""
+    name = next(iter(network.operators))
+    while per_s and not enough.wait(1.0 / per_s):
+        begun.directory.ask(Command("move", operators=(name,), target=begun.placement[name], cause="asked"))
+
+
+def _spent(step: Step) -> list[float]:
+    """CPU seconds of each node in a step."""
+    spent: dict[int, float] = {}
+    for report in step.reports:
+        spent[report.node] = spent.get(report.node, 0.0) + report.cpu_s
+    return list(spent.values())
+
+
+def _script(
+    case: Case, network: Network, nodes: Cluster, placement: Mapping[str, str], steps: int
+) -> list[Any]:
+    """The last join to another node and back, every so many batches."""
+    from levelwind.spark.live import ScriptedMove
+
+    if case.move_every is None:
+        return []
+    join = next(name for name in reversed(network.order) if network.operators[name].kind == "join")
+    home = placement[join]
+    away = next(name for name in nodes.names if name != home)
+    return [
+        ScriptedMove(step=step, operators=(join,), target=away if k % 2 == 0 else home)
+        for k, step in enumerate(range(SETTLE, steps, case.move_every))
+    ]

@@ -1,0 +1,116 @@
+"""Tiers and heartbeats in the simulator: the same managers, driven by virtual time."""
+
+from __future__ import annotations
+
+import pytest
+
+from levelwind.control import TopManager
+from levelwind.errors import InputError
+from levelwind.model import Cluster, Model, Network, Node, Operator, Port, Stream
+from levelwind.sim.driver import Run, simulate
+from levelwind.sim.managing import make_manager
+from levelwind.sim.scenario import Chains, Change, Named, Scenario
+from levelwind.sim.scenario_file import parse_scenario
+from levelwind.sim.workloads import Poisson
+
+
+def racks(count, size):
+    nodes = [Node(name=f"r{g}n{k}", properties={"rack": f"r{g}"}) for g in range(count) for k in range(size)]
+    return Cluster(nodes=tuple(nodes))
+
+
+def queries(rates, length=3, cost=1e-3):
+    """A chain on each stream; every row comes out again."""
+    operators = {}
+    for number in range(len(rates)):
+        for place in range(length):
+            reads = f"I{number}" if place == 0 else f"q{number}o{place - 1}"
+            name = f"q{number}o{place}"
+            operators[name] = Operator(
+                name=name, spec=Model(), inputs=(Port(source=reads),), cost_s=cost, selectivity=1.0
+            )
+    streams = {f"I{k}": Stream(name=f"I{k}", rate=(float(rate),)) for k, rate in enumerate(rates)}
+    return Network(streams=streams, operators=operators)
+
+
+def scenario(network, cluster, **changes):
+    given = {
+        "workload": Poisson(),
+        "groups": "rack",
+        "window_s": 5.0,
+        "samples": 5,
+        "warmup_s": 5.0,
+        "duration_s": 20.0,
+    }
+    return Scenario(network=network, cluster=cluster, **(given | changes))
+
+
+def test_a_query_moves_between_groups_while_data_flows_and_nothing_is_lost():
+    """All queries begin in the first of two groups, which is nearly full."""
+    network, cluster = queries([100.0] * 8), racks(2, 2)
+    start = {name: f"r0n{k % 2}" for k, name in enumerate(network.operators)}
+    tops = []
+
+    def make(*arguments):
+        tops.append(make_manager(*arguments))
+        return tops[0]
+
+    run = Run(scenario(network, cluster, start=start), manager=make)
+    outcome = run.outcome()
+    assert isinstance(tops[0], TopManager)
+    assert {move.target[:2] for move in outcome.moves} == {"r1"}
+    moved = {move.operator[:2] for move in outcome.moves}
+    assert len(moved) >= 3
+    assert len(outcome.moves) == 3 * len(moved)
+    for query in range(8):
+        assert len({outcome.placement[f"q{query}o{k}"][:2] for k in range(3)}) == 1
+    # Rows do not branch and are not dropped: what came is out, or still inside.
+    simulator = run.simulator
+    arrived, first, last = simulator.arrived.sum(), simulator.taken[::3].sum(), simulator.taken[2::3].sum()
+    assert arrived >= first >= last
+    assert arrived - last == simulator.in_system
+
+
+def test_groups_begin_and_are_planned_apart():
+    for planner in (None, Named(name="llf"), Named(name="round_robin")):
+        made = scenario(queries([50.0] * 9), racks(3, 2), planner=planner, policy=Named(name="balance"))
+        outcome = simulate(made, seed=1)
+        for query in range(9):
+            assert len({outcome.placement[f"q{query}o{k}"][:2] for k in range(3)}) == 1
+
+
+def test_a_thousand_nodes_in_twenty_groups():
+    network, cluster = queries([20.0] * 400, length=5), racks(20, 50)
+    made = scenario(network, cluster, duration_s=5.0, policy=Named(name="balance"))
+    outcome = simulate(made, seed=0)
+    for query in range(400):
+        assert len({outcome.placement[f"q{query}o{k}"].partition("n")[0] for k in range(5)}) == 1
+    assert outcome.tuples > 30_000
+
+
+def test_a_node_that_falls_silent_is_found_out():
+    """Nobody tells the manager that a node is gone; after three periods without a heartbeat it knows."""
+    made = scenario(
+        Chains(chains=6, length=3),
+        Cluster.equal(3),
+        groups=None,
+        load=0.5,
+        silent_after_s=3.0,
+        changes=(Change(at_s=4.0, lost="n2"),),
+    )
+    outcome = simulate(made, seed=2)
+    assert set(outcome.placement.values()) == {"n1", "n3"}
+    placed = [move.at_s for move in outcome.moves]
+    assert placed
+    assert all(6.5 <= at_s <= 9.0 for at_s in placed)
+    told = simulate(
+        Scenario(**{**{f: getattr(made, f) for f in made.__slots__}, "silent_after_s": None}), seed=2
+    )
+    assert all(move.at_s == pytest.approx(4.0) for move in told.moves)
+
+
+def test_groups_need_a_property_that_all_nodes_state(tmp_path):
+    (tmp_path / "cluster.yaml").write_text("nodes: [{name: a, properties: {rack: x}}, {name: b}]")
+    text = "{generate: {chains: 1, length: 1}, cluster: cluster.yaml, load: 0.5, groups: rack}"
+    with pytest.raises(InputError, match="every node of the cluster states"):
+        parse_scenario(text, base=tmp_path)

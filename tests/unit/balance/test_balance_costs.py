@@ -1,0 +1,282 @@
+"""Cost models and the policies that go by them, against counting by hand and against brute force."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from levelwind.balance import Situation, make_policy
+from levelwind.balance.costs import STATISTICS, cost_model_names, cost_table, make_cost_model
+from levelwind.balance.costs.protocol import percent_difference
+from levelwind.balance.facts import Facts, make_facts, make_wiring
+from levelwind.balance.ledger import Ledger
+from levelwind.errors import InputError
+from levelwind.model import Model, Network, Node, Operator, Output, Port, Stream
+
+MODELS = ("cpu", "memory", "output_rate", "connections")
+
+
+def situation(arcs, node, *, load=None, rows=None, state=None, nodes=None, outside=None, unit=None, **more):
+    """A situation by hand: operators on nodes, arcs between them, one figure each."""
+    count = len(node)
+    nodes = nodes or tuple(Node(name=f"n{i}") for i in range(max(node) + 1))
+    facts = Facts(
+        operators=tuple(f"o{k}" for k in range(count)),
+        properties=tuple(more.pop("properties", [{}] * count)),
+        priority=np.array(more.pop("priority", [0.0] * count)),
+        bytes=np.full(count, np.nan),
+        wiring=make_wiring(arcs, np.array(outside or [0] * count)),
+    )
+    return Situation(
+        series=np.array([load or [1.0] * count]).T,
+        node=np.array(node),
+        cpu=np.array([n.cpu for n in nodes]),
+        movable=np.ones(count, dtype=bool),
+        unit=np.arange(count) if unit is None else np.array(unit),
+        state_bytes=np.array(state or [0.0] * count, dtype=float),
+        nodes=nodes,
+        facts=facts,
+        seen={"rows_out": np.array(rows or [1.0] * count, dtype=float)},
+        **more,
+    )
+
+
+@st.composite
+def situations(draw, *, most=8):
+    """Random operators, arcs and nodes; units of one or two operators."""
+    count, nodes = draw(st.integers(2, most)), draw(st.integers(2, 4))
+    ends = st.integers(0, count - 1)
+    arcs = draw(st.lists(st.tuples(ends, ends).filter(lambda e: e[0] < e[1]), max_size=12))
+    unit = [k // 2 if draw(st.booleans()) and k % 2 else k for k in range(count)]
+    node = [draw(st.integers(0, nodes - 1)) for _ in range(count)]
+    node = [node[unit[k]] if unit[k] != k and unit[k] < k else node[k] for k in range(count)]
+    first = {u: unit.index(u) for u in unit}
+    node = [node[first[u]] for u in unit]
+    figure = st.floats(0.01, 2.0)
+    return situation(
+        arcs,
+        node,
+        load=[draw(figure) for _ in range(count)],
+        rows=[draw(figure) for _ in range(count)],
+        state=[draw(figure) for _ in range(count)],
+        outside=[draw(st.integers(0, 2)) for _ in range(count)],
+        nodes=tuple(
+            Node(name=f"n{i}", cpu=draw(st.floats(0.5, 2.0)), memory_bytes=4.0) for i in range(nodes)
+        ),
+        unit=unit,
+    )
+
+
+def by_hand(name, seen):
+    """Costs counted arc by arc."""
+    wiring = seen.facts.wiring
+    arcs = list(zip(wiring.producer.tolist(), wiring.consumer.tolist(), strict=True))
+    count, node = len(seen.node), seen.node
+    if name == "cpu":
+        return seen.series.mean(axis=1) / seen.cpu[node]
+    if name == "memory":
+        return seen.state_bytes / 4.0
+    if name == "connections":
+        ends = [sum(node[a] != node[b] for a, b in arcs if k in (a, b)) for k in range(count)]
+        return (np.array(ends) + wiring.outside) / 12
+    rows = seen.seen["rows_out"]
+    sent = [rows[k] * len({int(node[b]) for a, b in arcs if a == k} - {int(node[k])}) for k in range(count)]
+    return np.array(sent) * len(seen.cpu) / rows.sum()
+
+
+@pytest.mark.parametrize("name", MODELS)
+@given(seen=situations())
+def test_cost_tables_are_what_counting_says(name, seen):
+    table = cost_table(make_cost_model(name), seen)
+    expected = by_hand(name, seen)
+    assert table.operator == pytest.approx(expected)
+    for i in range(len(seen.cpu)):
+        here = seen.node == i
+        assert table.node[i] == pytest.approx(expected[here].sum())
+        assert table.share[here].sum() == pytest.approx(1.0 if expected[here].sum() > 0 else 0.0)
+
+
+def test_output_rate_by_equations_6_1_and_6_2():
+    """Two senders of 30 and 10 rows a second on one node, and one that sends nothing away."""
+    seen = situation([(0, 3), (1, 3), (2, 1)], [0, 0, 0, 1], rows=[30.0, 10.0, 5.0, 0.0])
+    table = cost_table(make_cost_model("output_rate"), seen)
+    assert table.share.tolist() == [0.75, 0.25, 0.0, 0.0]
+    assert table.node.tolist() == [40 / 22.5, 0.0]
+
+
+def test_bandwidth_makes_a_node_full_where_all_is_stated():
+    nodes = tuple(Node(name=f"n{i}", bandwidth_bytes_per_s=1000.0) for i in range(2))
+    seen = situation([(0, 1)], [0, 1], rows=[50.0, 0.0], nodes=nodes)
+    seen = replace(seen, facts=replace(seen.facts, bytes=np.array([10.0, 10.0]), all_bytes=True))
+    assert cost_table(make_cost_model("output_rate"), seen).node.tolist() == [0.5, 0.0]
+
+
+def test_statistics_are_named_and_known():
+    assert set(cost_model_names()) >= set(MODELS)
+    for name in MODELS:
+        assert make_cost_model(name).statistics <= set(STATISTICS)
+    assert make_policy("degradation", {"cost": "output_rate"}).statistics == {"rows_out"}
+    assert make_policy("balance", {"cost": "connections", "most_state": 5}).statistics == {"state_bytes"}
+    with pytest.raises(InputError, match="must name a cost model"):
+        make_policy("balance", {"cost": "cpuu"})
+
+
+def test_facts_of_a_network():
+    operators = [
+        Operator(name="a", spec=Model(), inputs=(Port(source="I"),), priority=2.0, properties={"rack": "x"}),
+        Operator(name="b", spec=Model(), inputs=(Port(source="a"), Port(source="I"))),
+    ]
+    network = Network(
+        streams={"I": Stream(name="I")},
+        operators={o.name: o for o in operators},
+        outputs={"out": Output(name="out", input=Port(source="b"))},
+    )
+    facts = make_facts(network)
+    assert facts.operators == ("a", "b")
+    assert facts.priority.tolist() == [2.0, 0.0]
+    assert facts.properties[0]["rack"] == "x"
+    assert facts.wiring.outside.tolist() == [1, 2]
+    assert facts.wiring.near.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("name", MODELS)
+@given(seen=situations(), data=st.data())
+def test_trials_say_what_the_table_says_afterwards(name, seen, data):
+    ledger = Ledger(make_cost_model(name), seen)
+    unit = data.draw(st.integers(0, len(ledger.free) - 1))
+    target = data.draw(st.integers(0, len(seen.cpu) - 1))
+    trial = ledger.attempt(unit, target)
+    node = seen.node.copy()
+    node[ledger.operators(unit)] = target
+    expected = cost_table(make_cost_model(name), replace(seen, node=node))
+    assert trial.cost == pytest.approx(expected.node)
+    wiring = seen.facts.wiring
+    torn = [int((n[wiring.producer] != n[wiring.consumer]).sum()) for n in (seen.node, node)]
+    assert trial.removed == torn[0] - torn[1]
+    ledger.accept(trial)
+    assert ledger.cost == pytest.approx(expected.node)
+    assert ledger.relative == pytest.approx(cost_table(make_cost_model("cpu"), replace(seen, node=node)).node)
+
+
+def after(seen, proposed):
+    node = seen.node.copy()
+    for each in proposed:
+        node[each.operator] = each.to
+    return replace(seen, node=node)
+
+
+def propose(seen, name, **options):
+    return make_policy(name, options).propose(seen, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("name", MODELS)
+@given(seen=situations(), percent=st.sampled_from([0.0, 10.0, 40.0, 100.0]))
+def test_balance_never_leaves_a_larger_percent_difference(name, seen, percent):
+    model = make_cost_model(name)
+    before = cost_table(model, seen)
+    proposed = propose(seen, "balance", cost=name, percent_difference=percent)
+    then = cost_table(model, after(seen, proposed))
+    assert then.percent_difference <= before.percent_difference + 1e-6
+    assert then.node.max() <= before.node.max() + 1e-9
+    if percent == 100.0 or before.percent_difference <= percent:
+        assert not proposed
+
+
+@given(seen=situations())
+def test_balance_ends_where_no_move_from_the_fullest_to_the_emptiest_helps(seen):
+    """Brute force over the last step, by CPU, where amounts do not depend on neighbours."""
+    node = after(seen, propose(seen, "balance", percent_difference=0)).node
+    moved = set(np.flatnonzero(node != seen.node).tolist())
+    cost = cost_table(make_cost_model("cpu"), replace(seen, node=node)).node
+    heavy, light = int(cost.argmax()), int(cost.argmin())
+    for unit in set(seen.unit[node == heavy].tolist()):
+        members = np.flatnonzero(seen.unit == unit)
+        if moved & set(members.tolist()):
+            continue
+        tried = node.copy()
+        tried[members] = light
+        new = cost_table(make_cost_model("cpu"), replace(seen, node=tried)).node
+        worse = percent_difference(new) > percent_difference(cost)
+        assert worse or max(new[heavy], new[light]) >= cost[heavy] - 1e-6
+
+
+@pytest.mark.parametrize("name", MODELS)
+@given(seen=situations())
+def test_degradation_never_raises_the_largest_cost_and_helps(name, seen):
+    model = make_cost_model(name)
+    before = cost_table(model, seen)
+    proposed = propose(seen, "degradation", cost=name)
+    then = cost_table(model, after(seen, proposed))
+    assert then.node.max() <= before.node.max() + 1e-9
+    relative = [cost_table(make_cost_model("cpu"), s).node for s in (seen, after(seen, proposed))]
+    mean = seen.series.sum() / seen.cpu.sum()
+    assert relative[1].max() <= max(relative[0].max(), 1.2 * mean) + 1e-9
+    if proposed:
+        fullest = [sorted(table.node, reverse=True) for table in (then, before)]
+        assert then.node.sum() < before.node.sum() or fullest[0] < fullest[1]
+
+
+def test_degradation_brings_a_chain_together():
+    """A chain dealt out in turn; nobody has changed it yet, so all of it counts as degraded."""
+    arcs = [(k, k + 1) for k in range(15)]
+    seen = situation(arcs, [k % 2 for k in range(16)], rows=[10.0] * 15 + [0.0])
+    node = after(seen, propose(seen, "degradation", cost="output_rate")).node
+    assert sum(node[a] != node[b] for a, b in arcs) <= 3
+    assert np.bincount(node).max() <= 9
+
+
+def test_degradation_leaves_nodes_alone_that_are_as_they_were():
+    seen = situation([(0, 1), (1, 2), (2, 3)], [0, 1, 0, 1], rows=[10.0, 10.0, 10.0, 0.0])
+    cost = cost_table(make_cost_model("output_rate"), seen).node
+    assert not propose(replace(seen, reference=cost), "degradation", cost="output_rate")
+    risen = replace(seen, reference=np.array([cost[0], cost[1] / 1.2]))
+    assert propose(risen, "degradation", cost="output_rate", room=50)
+    assert not propose(risen, "degradation", cost="output_rate", room=50, degraded=25)
+
+
+def test_a_move_that_removes_a_connection_goes_first():
+    """Two operators of equal load may go; one of them has its reader on the emptier node."""
+    seen = situation([(1, 3)], [0, 0, 0, 1], load=[1.0, 1.0, 1.0, 0.5])
+    assert propose(seen, "balance", percent_difference=10)[0].operator == 1
+
+
+def test_low_priority_goes_first():
+    seen = situation([], [0, 0, 0, 1], load=[0.2, 0.2, 0.2, 0.0], priority=[5.0, 1.0, 5.0, 0.0])
+    assert [p.operator for p in propose(seen, "balance")] == [1]
+    assert propose(seen, "degradation")[0].operator == 1
+
+
+@pytest.mark.parametrize("policy", ["balance", "degradation"])
+def test_parameters_of_table_6_1(policy):
+    seen = situation(
+        [], [0, 0, 0, 0, 1, 2], load=[0.2] * 4 + [0.0] * 2, state=[1.0, 2.0, 3.0, 4.0, 0.0, 0.0],
+        properties=[{"kind": "a"}, {"kind": "b"}, {}, {}, {}, {}],
+        nodes=(Node(name="x"), Node(name="y"), Node(name="z", properties={"rack": 7})),
+    )  # fmt: skip
+
+    def who(**options):
+        return {p.operator for p in propose(seen, policy, **options)}, {
+            p.to for p in propose(seen, policy, **options)
+        }
+
+    assert len(who()[0]) >= 2
+    assert who(operators="o3")[0] == {3}
+    assert who(operators="o[12]")[0] <= {1, 2}
+    assert who(operators="kind=b")[0] == {1}
+    assert who(operators="nobody")[0] == set()
+    assert who(nodes="z")[1] == {2}
+    assert who(nodes="rack=7")[1] == {2}
+    assert who(nodes="x")[1] == set()
+    assert who(least_state=3)[0] <= {2, 3}
+    assert who(most_state=2)[0] <= {0, 1}
+    assert who(percent_difference=100)[0] == set()
+
+
+def test_percent_difference_is_of_normalised_costs():
+    assert percent_difference(np.array([0.3, 0.1])) == pytest.approx(20.0)
+    assert percent_difference(np.array([4.0, 1.0])) == pytest.approx(75.0)
+    assert percent_difference(np.array([2.0, 0.0])) == 100.0

@@ -1,0 +1,193 @@
+"""Plans are checked before they are sent, silence is heard, and costs are remembered."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_control_manager import box, network
+
+from levelwind.balance import make_policy
+from levelwind.control import Manager
+from levelwind.control.events import (
+    Heartbeat,
+    MoveDone,
+    NodeLost,
+    PlanProposed,
+    QueryAdded,
+    StatisticsReported,
+)
+from levelwind.control.footprint import Meter
+from levelwind.control.instructions import Alarm, AskAgain, Move, Place
+from levelwind.control.plans import ATTEMPTS
+from levelwind.errors import InputError
+from levelwind.model import Cluster, Network, Operator, Port, Stream
+from levelwind.model import Model as ModelSpec
+
+
+def managed(boxes, placement, *, nodes=3, policy=None, **options):
+    return Manager(
+        network(*boxes),
+        Cluster.equal(nodes),
+        placement,
+        policy=policy,
+        rng=np.random.default_rng(0),
+        **options,
+    )
+
+
+BOXES = [box("a"), box("b"), box("c")]
+ON_ONE = {"a": "n1", "b": "n1", "c": "n1"}
+
+
+def test_only_differences_are_sent():
+    manager = managed(BOXES, ON_ONE)
+    plan = PlanProposed(at_s=1.0, placement={"a": "n1", "b": "n2", "c": "n1"}, reason="because")
+    assert manager.handle(plan) == (Move(operator="b", source="n1", target="n2", reason="because"),)
+    assert manager.handle(plan) == ()
+    assert manager.placement == plan.placement
+
+
+@pytest.mark.parametrize(
+    ("placement", "what"),
+    [
+        ({"a": "n1", "b": "n1"}, "every operator must have a node"),
+        ({**ON_ONE, "d": "n1"}, "must name an operator of the network"),
+        ({**ON_ONE, "a": "n9"}, "must name a node of the cluster"),
+        ({**ON_ONE, "a": "n2"}, "must name a node that is there"),
+        ({**ON_ONE, "a": "n3"}, "must name a node that is ready"),
+    ],
+)
+def test_an_invalid_plan_is_asked_for_again_and_then_somebody_must_look(placement, what):
+    manager = managed(BOXES, ON_ONE)
+    manager.handle(NodeLost(at_s=0.0, node="n2"))
+    manager.handle(Heartbeat(at_s=0.0, node="n3", ready=False))
+    for attempt in range(1, ATTEMPTS + 1):
+        (answer,) = manager.handle(PlanProposed(at_s=1.0, placement=placement, attempt=attempt))
+        assert manager.placement == ON_ONE
+        if attempt < ATTEMPTS:
+            assert isinstance(answer, AskAgain)
+            assert answer.attempt == attempt + 1
+            assert answer.nodes == ("n1",)
+            assert what in answer.problems[0]
+        else:
+            assert isinstance(answer, Alarm)
+    assert manager.journal.counts["rejected"] == ATTEMPTS
+
+
+def test_rules_hold_for_plans_too():
+    boxes = [box("a", pinned="n1"), box("b", table="t"), box("c", table="t")]
+    manager = managed(boxes, ON_ONE)
+    (answer,) = manager.handle(PlanProposed(at_s=0.0, placement={"a": "n2", "b": "n1", "c": "n2"}))
+    assert isinstance(answer, AskAgain)
+    assert len(answer.problems) == 2
+
+
+def test_a_node_that_does_not_answer_is_dropped_and_joins_again_when_it_does():
+    manager = managed(BOXES, {"a": "n1", "b": "n2", "c": "n3"}, silent_after_s=2.0)
+    for second in range(5):
+        asked = [
+            instruction
+            for node in ("n1", "n3")
+            for instruction in manager.handle(Heartbeat(at_s=float(second), node=node))
+        ]
+        if second < 3:
+            assert asked == []
+            assert manager.nodes == ("n1", "n2", "n3")
+        elif second == 3:
+            assert [type(each) for each in asked] == [Place]
+            assert asked[0].operator == "b"
+    assert manager.nodes == ("n1", "n3")
+    manager.handle(Heartbeat(at_s=5.0, node="n2"))
+    assert set(manager.nodes) == {"n1", "n2", "n3"}
+    with pytest.raises(InputError):
+        manager.handle(Heartbeat(at_s=5.0, node="n7"))
+
+
+def test_a_node_that_was_never_heard_of_is_dropped_too():
+    manager = managed(BOXES, ON_ONE, silent_after_s=2.0)
+    for second in range(4):
+        for node in ("n1", "n2"):
+            manager.handle(Heartbeat(at_s=float(second), node=node))
+    assert manager.nodes == ("n1", "n2")
+
+
+def test_nodes_that_are_not_ready_take_nothing():
+    manager = managed(BOXES, {"a": "n1", "b": "n2", "c": "n3"})
+    manager.handle(Heartbeat(at_s=0.0, node="n2", ready=False))
+    (placed,) = manager.handle(NodeLost(at_s=1.0, node="n1"))
+    assert placed.node == "n3"
+
+
+def test_important_operators_find_a_place_first():
+    boxes = [box("a", 0.5), box("b", 0.2, priority=3.0), box("c", 0.3)]
+    manager = managed(boxes, ON_ONE)
+    assert [each.operator for each in manager.handle(NodeLost(at_s=0.0, node="n1"))] == ["b", "a", "c"]
+
+
+def chain(count):
+    operators = {
+        f"o{k}": Operator(name=f"o{k}", spec=ModelSpec(), inputs=(Port(source=f"o{k - 1}" if k else "I"),))
+        for k in range(count)
+    }
+    return Network(streams={"I": Stream(name="I", rate=(1.0,))}, operators=operators)
+
+
+def report(manager, at_s, rows, load=0.1):
+    names = tuple(manager.network.operators)
+    return manager.handle(
+        StatisticsReported(
+            at_s=at_s,
+            operators=names,
+            series=np.full((len(names), 2), load),
+            seen={"rows_out": np.array(rows)},
+        )
+    )
+
+
+def test_costs_are_remembered_from_when_a_node_changed():
+    """Dealt out in turn: moved together at once; then left alone until a node's cost has risen."""
+    policy = make_policy("degradation", {"cost": "output_rate", "room": 100})
+    placement = {f"o{k}": f"n{k % 2 + 1}" for k in range(8)}
+    manager = Manager(chain(8), Cluster.equal(2), placement, policy=policy, rng=np.random.default_rng(0))
+    assert manager.statistics == {"rows_out"}
+    moves = report(manager, 0.0, [10.0] * 8)
+    assert moves
+    for move in moves:
+        manager.handle(MoveDone(at_s=0.5, operator=move.operator))
+    assert report(manager, 1.0, [10.0] * 8) == ()
+    assert report(manager, 2.0, [10.0] * 8) == ()
+
+
+def test_statistics_must_have_a_figure_per_operator():
+    policy = make_policy("degradation", {"cost": "output_rate"})
+    manager = Manager(
+        chain(3),
+        Cluster.equal(2),
+        {f"o{k}": "n1" for k in range(3)},
+        policy=policy,
+        rng=np.random.default_rng(0),
+    )
+    with pytest.raises(InputError, match="a number per operator"):
+        report(manager, 0.0, [1.0, 2.0])
+
+
+def test_the_meter_counts_what_passes():
+    ticks = iter(range(100))
+    meter = Meter(managed(BOXES, ON_ONE), cpu_clock=lambda: float(next(ticks)))
+    meter.handle(StatisticsReported(at_s=0.0, operators=("a", "b", "c"), series=np.zeros((3, 10))))
+    meter.handle(StatisticsReported(at_s=1.0, operators=("a", "b", "c"), series=np.zeros((3, 10))))
+    meter.handle(Heartbeat(at_s=2.0, node="n1"))
+    spent = meter.footprint(3)
+    assert (spent.events, spent.cpu_s, spent.seconds) == (3, 3.0, 2.0)
+    # Twice 8 bytes and 30 samples, names once; a heartbeat is a time, a flag and a name.
+    assert spent.bytes_in == 2 * (8 + 240) + 3 + 18
+    assert spent.bytes_out == 0
+    assert 1000 < spent.memory_bytes < 100_000
+    assert spent.as_dict()["cpu_s"] == 0.5
+
+
+def test_a_network_that_is_added_is_placed_by_the_loads_that_come_with_it():
+    manager = managed([box("a")], {"a": "n1"}, nodes=2)
+    added = network(box("a"), box("b", 0.0), box("c", 0.0))
+    placed = manager.handle(QueryAdded(at_s=0.0, network=added, loads={"b": 5.0, "c": 1.0}))
+    assert [(each.operator, each.node) for each in placed] == [("b", "n2"), ("c", "n1")]
