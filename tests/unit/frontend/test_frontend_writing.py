@@ -65,7 +65,9 @@ errors: {on_error: fail, sink: {format: parquet, path: /data/dead}}
 """
 
 
-@pytest.mark.parametrize("name", [None, "examples/worked.yaml", "examples/traffic.yaml"])
+@pytest.mark.parametrize(
+    "name", [None, "examples/worked.yaml", "examples/traffic.yaml", "examples/prices.yaml"]
+)
 def test_what_is_written_loads_as_the_same_network(name, tmp_path):
     network = parse_network(EVERYTHING).network if name is None else load_network(ROOT / name).network
     text = tmp_path / "copy.yaml"
