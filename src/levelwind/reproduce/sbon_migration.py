@@ -101,7 +101,7 @@ def _situation(problem: Problem, node: Ints, history: Floats, background: Floats
         movable=movable,
         unit=np.arange(len(place)),
         state_bytes=np.zeros(len(place)),
-        around=surroundings(problem, *estimated(history)),
+        around=surroundings(problem, *estimated(list(history))),
     )
 
 

@@ -38,7 +38,7 @@ def make_hop(whole: Operator, spec: JoinPart, inputs: Sequence[RowType]) -> Kern
     joiner = make_multijoin(whole, inputs[:n])
     assert isinstance(joiner, Multijoiner)
     assert spec.hop is not None
-    named = [joiner._named(k, empty_frame(rows)) for k, rows in enumerate(inputs[:n])]
+    named = [joiner.named(k, empty_frame(rows)) for k, rows in enumerate(inputs[:n])]
     return Hop(joiner, spec.instance, spec.hop, spec.hop == n - 2, pl.concat(named, how="horizontal"))
 
 
@@ -65,7 +65,7 @@ class Hop:
         paths_table = state.table(PATHS_TABLE, UNTIL).append(inputs[n].rows)
         tables = [state.table(name, clock) for name, clock in zip(joiner.aliases, joiner.clocks, strict=True)]
         tables = [
-            table.append(joiner._wanted(k, self._mine(inputs[k].rows))) if inputs[k].rows.height else table
+            table.append(joiner.wanted(k, self._mine(inputs[k].rows))) if inputs[k].rows.height else table
             for k, table in enumerate(tables)
         ]
         outputs: list[tuple[Ints, pl.DataFrame]] = []
