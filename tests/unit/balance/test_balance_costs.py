@@ -278,3 +278,6 @@ def test_percent_difference_is_of_normalised_costs():
     assert percent_difference(np.array([0.3, 0.1])) == pytest.approx(20.0)
     assert percent_difference(np.array([4.0, 1.0])) == pytest.approx(75.0)
     assert percent_difference(np.array([2.0, 0.0])) == 100.0
+    # Rounding makes more than 100 of these.
+    costs = np.array([[x, 0.0] for x in np.linspace(1.0, 9.0, 1001)])
+    assert max(percent_difference(cost) for cost in costs) == 100.0
