@@ -51,7 +51,7 @@ class BalancePolicy(Redistribution):
             trial, larger = ledger.attempt(best, light), float(ledger.cost[heavy])
             after = percent_difference(trial.cost)
             falls = max(trial.cost[heavy], trial.cost[light]) < larger * (1.0 - TIE)
-            fine = falls and trial.cost.max() <= larger and after <= ledger.difference
+            fine = falls and trial.cost.max() <= larger * (1.0 + TIE) and after <= ledger.difference + TIE
             if fine and ledger.has_cpu(best, light):
                 ledger.accept(trial)
                 made.append(trial)

@@ -53,7 +53,8 @@ def percent_difference(cost: Floats) -> float:
     if not len(cost):
         return 0.0
     largest = float(cost.max())
-    return 100.0 * (largest - float(cost.min())) / max(1.0, largest)
+    # Rounding must not make it more than all: 100 means never.
+    return min(100.0, 100.0 * (largest - float(cost.min())) / max(1.0, largest))
 
 
 class CostModel(Protocol):
