@@ -16,11 +16,10 @@ from levelwind.loads.directions import directions
 from levelwind.loads.feasible import reach_power
 from levelwind.loads.planes import volume_of_planes
 from levelwind.model import Cluster, Model, Network, Node, Operator, PlanStatus, Port, Stream
-from levelwind.placement import make_planner, make_units
+from levelwind.placement import make_planner, make_units, resilient
 from levelwind.placement.greedy import place_greedily
 from levelwind.placement.optimal import plans_to_try
 from levelwind.placement.rays import add, fill, make_rays, shift_streams, volume_of
-from levelwind.placement.resilient import ResilientPlanner
 from levelwind.testing import WORLDS, strategies, world
 from levelwind.testing.worlds import equal_chains
 
@@ -272,10 +271,10 @@ def test_resilient_keeps_rods_plan_if_the_search_comes_back_with_less(monkeypatc
     network, cluster = trees(0, 60, streams=5)
     problem = make_problem(network, cluster)
 
-    def all_on_one_node(self, units, start, work, rng):
+    def all_on_one_node(units, start, work, rng):
         return np.zeros(units.count, dtype=np.int64), 1
 
-    monkeypatch.setattr(ResilientPlanner, "_search", all_on_one_node)
+    monkeypatch.setattr(resilient, "search", all_on_one_node)
     found = decide(problem, "resilient", budget=0.02)
     assert ratio(problem, found.assignment) == ratio(problem, decide(problem, "rod").assignment)
 

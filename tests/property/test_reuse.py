@@ -25,8 +25,10 @@ from levelwind.runtime.sinks import Discard, ParquetSink
 from levelwind.runtime.staging import DEAD_LETTERS
 
 # Joins name their inputs, and rows of theirs carry these names: their twins would put out other columns.
-COPIED = [told for told in OPERATORS if told["name"] not in ("pair", "tail")]
-TWINS = tuple(f"{name}_twin" for name in SINKS if name not in ("pair", "tail"))
+JOINS = {told["name"] for told in OPERATORS if told["kind"] in ("join", "multijoin")}
+LEFT_OUT = JOINS | {told["name"] for told in OPERATORS if told.get("input") in JOINS}
+COPIED = [told for told in OPERATORS if told["name"] not in LEFT_OUT]
+TWINS = tuple(f"{name}_twin" for name in SINKS if name not in LEFT_OUT)
 
 
 def twin_of(told):

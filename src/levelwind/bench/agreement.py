@@ -17,7 +17,6 @@ import numpy as np
 
 from levelwind.bench.burst import BATCH_S, CAP, ROUND, WARM_UP, WORKERS, document, node_loads, phases
 from levelwind.bench.result import Figure, Result, Settings
-from levelwind.bench.runtime_worlds import answer, network_of, ours
 from levelwind.model import Cluster, Network, Node
 from levelwind.planning import plan
 from levelwind.runtime.coordinator import Step
@@ -26,6 +25,7 @@ from levelwind.sim.scenario import Scenario
 from levelwind.spark.api import run as run_network
 from levelwind.spark.session import start_session
 from levelwind.testing.loopback import LoopbackCluster
+from levelwind.testing.sides import answer, network_of, ours
 
 NAME = "agreement"
 MODULE = "levelwind.bench.agreement"

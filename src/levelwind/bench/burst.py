@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 
 from levelwind.bench.result import Figure, Result, Settings, spread_of
-from levelwind.bench.runtime_worlds import answer, network_of, ours
 from levelwind.model import Cluster, Network, Node
 from levelwind.planning import plan
 from levelwind.runtime.coordinator import Step
@@ -33,6 +32,7 @@ from levelwind.runtime.rundir import Command
 from levelwind.spark.api import prepare
 from levelwind.spark.session import start_session
 from levelwind.testing.loopback import LoopbackCluster
+from levelwind.testing.sides import answer, network_of, ours
 
 NAME = "burst"
 MODULE = "levelwind.bench.burst"

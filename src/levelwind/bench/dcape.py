@@ -1,9 +1,9 @@
-"""The query plans of seed 003 on a real cluster: throughput by number of nodes, pattern and policy.
+"""The query plans of seed 003 on a real cluster: throughput of `grouping` against `round_robin`.
 
-Up to five workers on this machine, each capped at a part of a core. The four plans of `query_plans` run as
-fast as they can with ``hops: next``: a batch takes as long as its fullest node. Throughput is rows that the
-outputs got per second of wall time, once warm. Contenders take turns, round after round, so that whatever
-else the machine does falls on all of them.
+By number of nodes, and with policies beside. Up to five workers on this machine, each capped at a part of a
+core. The four plans of `query_plans` run as fast as they can with ``hops: next``: a batch takes as long as
+its fullest node. Throughput is rows that the outputs got per second of wall time, once warm. Contenders take
+turns, round after round, so that whatever else the machine does falls on all of them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 
 from levelwind.balance.costs.prediction import Work, expected_work, fitted, relative_errors
 from levelwind.bench.result import Figure, Result, Settings, spread_of
-from levelwind.bench.runtime_worlds import answer, ours
 from levelwind.reproduce.dcape_runs import CAP, Case, run_cases
+from levelwind.testing.sides import answer, ours
 
 NAME = "dcape"
 MODULE = "levelwind.bench.dcape"

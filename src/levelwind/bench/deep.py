@@ -15,16 +15,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from levelwind.bench.result import Figure, Result, Settings, spread_of
-from levelwind.bench.runtime_worlds import (
-    WARM_UP,
-    answer,
-    batch_seconds,
-    line_through,
-    network_of,
-    ours,
-    watch,
-)
+from levelwind.bench.runtime_worlds import WARM_UP, batch_seconds, line_through, watch
 from levelwind.spark.api import ScriptedMove
+from levelwind.testing.sides import answer, network_of, ours
 
 NAME = "deep"
 MODULE = "levelwind.bench.deep"

@@ -18,13 +18,14 @@ import numpy as np
 import pyarrow as pa
 
 from levelwind.bench.result import Figure, Result, Settings
-from levelwind.bench.runtime_worlds import answer, file_source, network_of, ours, write_files
+from levelwind.bench.runtime_worlds import file_source, write_files
 from levelwind.loads.problem import make_problem
 from levelwind.model import Cluster, Network, Node
 from levelwind.planning import plan
 from levelwind.spark.api import run as run_network
 from levelwind.spark.session import start_session
 from levelwind.testing.loopback import LoopbackCluster
+from levelwind.testing.sides import answer, network_of, ours
 
 NAME = "feasible"
 MODULE = "levelwind.bench.feasible"

@@ -25,17 +25,14 @@ from levelwind.bench.runtime_worlds import (
     CORES,
     MASTER,
     PLAIN,
-    answer,
     batch_seconds,
     file_source,
-    network_of,
-    ours,
-    side,
     steady,
     watch,
     write_files,
 )
 from levelwind.spark.session import start_session
+from levelwind.testing.sides import answer, network_of, ours, side
 
 NAME = "join"
 MODULE = "levelwind.bench.join"

@@ -31,13 +31,9 @@ import pyarrow as pa
 from levelwind.bench.result import Figure, Result, Settings, spread_of
 from levelwind.bench.runtime_worlds import (
     PlainQuery,
-    answer,
     batch_seconds,
     file_source,
-    network_of,
-    ours,
     plain_batches,
-    side,
     steady,
     typical,
     watch,
@@ -45,6 +41,7 @@ from levelwind.bench.runtime_worlds import (
 )
 from levelwind.model import Column
 from levelwind.runtime.workloads import Generator, read_generator
+from levelwind.testing.sides import answer, network_of, ours, side
 
 NAME = "many_queries"
 MODULE = "levelwind.bench.many_queries"

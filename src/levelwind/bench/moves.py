@@ -31,12 +31,9 @@ from levelwind.bench.runtime_worlds import (
     WARM_UP,
     Line,
     Seen,
-    answer,
     batch_seconds,
     file_source,
     line_through,
-    network_of,
-    ours,
     watch,
     write_files,
 )
@@ -44,6 +41,7 @@ from levelwind.model import Cluster, Node
 from levelwind.spark.api import ScriptedMove
 from levelwind.spark.session import start_session
 from levelwind.testing.loopback import LoopbackCluster
+from levelwind.testing.sides import answer, network_of, ours
 
 NAME = "moves"
 MODULE = "levelwind.bench.moves"

@@ -14,7 +14,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from levelwind.bench.result import Figure, Result, Settings, compared
-from levelwind.bench.runtime_worlds import answer, network_of, ours, steady, watch
+from levelwind.bench.runtime_worlds import steady, watch
+from levelwind.testing.sides import answer, network_of, ours
 
 NAME = "reuse"
 MODULE = "levelwind.bench.reuse"

@@ -1,7 +1,7 @@
 """What the benchmarks of the runtime share: files of rows, runs seen from outside, plain queries beside them.
 
-Every side of a comparison is a process of its own (`side`, `answer`): Spark has one context per process,
-with one set of settings. A side prints one line of JSON.
+Every side of a comparison is a process of its own (`levelwind.testing.sides`): Spark has one context per
+process, with one set of settings.
 
 Time per batch is taken the same way on both sides: from the end of one batch to the end of the next while
 more rows are waiting. So whatever Spark does between two batches counts too.
@@ -9,11 +9,7 @@ more rows are waiting. So whatever Spark does between two batches counts too.
 
 from __future__ import annotations
 
-import json
 import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +22,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from levelwind.frontend import parse_network
 from levelwind.model import Cluster, Network
 from levelwind.runtime.coordinator import Step
 from levelwind.runtime.rundir import Command
@@ -53,11 +48,6 @@ class Seen:
 
     step: Step
     end_s: float
-
-
-def network_of(document: Mapping[str, Any]) -> Network:
-    """A network from a mapping in the shape of a file; what its author could add does not matter here."""
-    return parse_network(document).network
 
 
 def watch(
@@ -259,41 +249,6 @@ def _common_ends(progress: Sequence[Sequence[Mapping[str, Any]]], batches: int) 
 def _end(progress: Mapping[str, Any]) -> float:
     begun = datetime.fromisoformat(str(progress["timestamp"]).replace("Z", "+00:00"))
     return begun.timestamp() + float(progress["durationMs"]["triggerExecution"]) / 1e3
-
-
-def answer(sides: Mapping[str, Callable[..., Mapping[str, Any]]]) -> None:
-    """Be one side of a benchmark, as the command line says: its name, and its arguments as JSON."""
-    name, arguments = sys.argv[1:3]
-    print(json.dumps(sides[name](**json.loads(arguments))), flush=True)
-    # Queries that were cut off are not waited for: Spark ends with this process.
-    os._exit(0)
-
-
-def side(module: str, name: str, *, patience_s: float = 1800.0, **arguments: Any) -> dict[str, Any]:
-    """Run a side of a benchmark as a process; one that breaks or is not done in time says so in ``died``."""
-    command = [sys.executable, "-m", module, name, json.dumps(arguments)]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-    try:
-        out, errors = process.communicate(timeout=patience_s)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        return {"died": f"no answer within {patience_s:g} s"}
-    if process.returncode != 0:
-        last = (errors.strip().splitlines() or ["no message"])[-1]
-        return {"died": f"exit code {process.returncode}: {last[:300]}"}
-    return dict(json.loads(out.strip().splitlines()[-1]))
-
-
-def ours(module: str, name: str, **arguments: Any) -> dict[str, Any]:
-    """A side of our own, which must not break."""
-    found = side(module, name, **arguments)
-    if found.get("died"):
-        message = f"{module}, {name}: {found['died']}"
-        raise RuntimeError(message)
-    return found
 
 
 def typical(values: Sequence[float], *, warm_up: int = WARM_UP) -> float | None:

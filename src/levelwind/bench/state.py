@@ -19,18 +19,10 @@ import numpy as np
 import pyarrow as pa
 
 from levelwind.bench.result import Figure, Result, Settings, spread_of
-from levelwind.bench.runtime_worlds import (
-    CORES,
-    answer,
-    batch_seconds,
-    file_source,
-    network_of,
-    ours,
-    watch,
-    write_files,
-)
+from levelwind.bench.runtime_worlds import CORES, batch_seconds, file_source, watch, write_files
 from levelwind.runtime.coordinator import Step
 from levelwind.runtime.storage import STATE
+from levelwind.testing.sides import answer, network_of, ours
 
 NAME = "state"
 MODULE = "levelwind.bench.state"

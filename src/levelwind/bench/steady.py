@@ -17,11 +17,12 @@ from typing import Any
 
 from levelwind.bench.many_queries import ALL, RATE, STREAMS, document, made_up, stream_names
 from levelwind.bench.result import Figure, Result, Settings, spread_of
-from levelwind.bench.runtime_worlds import CORES, MASTER, answer, network_of, ours
+from levelwind.bench.runtime_worlds import CORES, MASTER
 from levelwind.model import Network
 from levelwind.runtime.coordinator import Step
 from levelwind.runtime.rundir import Command
 from levelwind.spark.api import prepare
+from levelwind.testing.sides import answer, network_of, ours
 
 NAME = "steady"
 MODULE = "levelwind.bench.steady"

@@ -20,11 +20,8 @@ from levelwind.bench.result import Figure, Result, Settings, spread_of
 from levelwind.bench.runtime_worlds import (
     CORES,
     PlainQuery,
-    answer,
     batch_seconds,
     file_source,
-    network_of,
-    ours,
     plain_batches,
     steady,
     watch,
@@ -32,6 +29,7 @@ from levelwind.bench.runtime_worlds import (
 )
 from levelwind.model import Column
 from levelwind.runtime.workloads import read_generator
+from levelwind.testing.sides import answer, network_of, ours
 
 NAME = "throughput"
 MODULE = "levelwind.bench.throughput"

@@ -35,7 +35,7 @@ def cells(quick: bool, seed: int) -> list[Item]:
 
 def measure(item: Item, /) -> Result:
     """Run every planner on the cluster, in a process of its own."""
-    from levelwind.bench.runtime_worlds import ours
+    from levelwind.testing.sides import ours
 
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         found = ours(

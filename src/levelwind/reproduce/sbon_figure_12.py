@@ -23,8 +23,8 @@ CLAIM = (
     "Migration saves network usage, more than with latencies held constant, and at most 5% of the pairs are "
     "worse off by more than 1%"
 )
-# How far a fully loaded host moves away in the space with load, in ms. Load decides which nodes are near; with
-# all hosts as candidates it decides nothing, so this comparison says nothing yet (section 4.2.1).
+# How far a fully loaded host moves away in the space with load, in ms. Load decides which nodes are near;
+# with all hosts as candidates it decides nothing, so this comparison says nothing yet (section 4.2.1).
 LOAD_WEIGHT = 100.0
 
 

@@ -41,7 +41,7 @@ def cells(quick: bool, seed: int) -> list[Item]:
     networks, queries = (1, 300) if quick else (5, 1000)
     sites = TransitStub().stub_domains
     return [
-        {"network": n, "queries": queries, "sites": sites, "seed": cell_seed(seed, 2001, n)}
+        {"number": n, "queries": queries, "sites": sites, "seed": cell_seed(seed, 2001, n)}
         for n in range(networks)
     ]
 

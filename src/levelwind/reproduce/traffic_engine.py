@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from levelwind.bench.runtime_worlds import answer, network_of
 from levelwind.model import Cluster, Network, Node
 from levelwind.planning import plan
 from levelwind.runtime.coordinator import Step
 from levelwind.spark.api import run as run_network
 from levelwind.spark.session import start_session
 from levelwind.testing.loopback import LoopbackCluster
+from levelwind.testing.sides import answer, network_of
 
 WORKERS, CAP = 5, 0.3
 # Relative costs: sliding windows cost more than tumbling ones, pairs more than sources; count and mean.

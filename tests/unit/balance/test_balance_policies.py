@@ -14,6 +14,8 @@ from levelwind.testing.policy_checks import after, random_situation, relative_lo
 
 UP, DOWN = (2.0, 0.0) * 4, (0.0, 2.0) * 4
 FLAT = (1.0,) * 8
+# Not the one that moves for the network's sake.
+BALANCING = [name for name in policy_names() if name != "local_relaxation"]
 
 
 def situation(*nodes, cpu=None):
@@ -42,7 +44,7 @@ def test_a_difference_below_the_threshold_moves_nothing(policy):
     assert moved(policy, case) == {}
 
 
-@pytest.mark.parametrize("policy", policy_names())
+@pytest.mark.parametrize("policy", BALANCING)
 def test_half_the_difference_is_moved(policy):
     case = situation([(0.1, FLAT)] * 8, [(0.1, FLAT)] * 2)
     load = relative_loads(case, after(case, make_policy(policy).propose(case, rng=np.random.default_rng(0))))
@@ -135,7 +137,7 @@ def test_without_a_coordinator_it_ends_about_as_well(policy):
 
 
 @pytest.mark.parametrize("pairing", ["random", "neighbour"])
-@pytest.mark.parametrize("policy", [p for p in policy_names() if p not in ("balance", "degradation")])
+@pytest.mark.parametrize("policy", [p for p in BALANCING if p not in ("balance", "degradation")])
 def test_without_a_coordinator_a_node_exchanges_only_with_the_one_it_meets(policy, pairing):
     case = random_situation(1, nodes=9, operators=90, load=0.9)
     met = partners(pairs_of(relative_loads(case, case.node), pairing, np.random.default_rng(0)), 9)

@@ -18,13 +18,12 @@ from levelwind.bench.runtime_worlds import (
     Seen,
     batch_seconds,
     line_through,
-    network_of,
-    side,
     steady,
     typical,
     write_files,
 )
 from levelwind.runtime.program import Layout, Program
+from levelwind.testing.sides import network_of, side
 
 
 def program(network, nodes, placement):

@@ -79,7 +79,7 @@ def test_text_survives_a_narrow_encoding():
     assert "rod" in ended.stdout
 
 
-@pytest.mark.parametrize("command", ["", *(command.__name__ for command in COMMANDS)])
+@pytest.mark.parametrize("command", ["", *(command.__name__.replace("_", "-") for command in COMMANDS)])
 def test_help_starts_without_heavy_modules(command: str):
     code = f"import sys; from levelwind.cli.main import main; main({[*command.split(), '--help']!r}); " + (
         "print(sorted({'numpy', 'pyspark', 'matplotlib', 'numba', 'sqlglot', 'yaml'} & set(sys.modules)),"
@@ -99,7 +99,7 @@ def examples() -> list[str]:
         joined = re.sub(r"\|\n\s+", "| ", text.strip())
         found += [line.strip() for line in joined.splitlines()]
     # Runs need Spark and a run to look at: tests/spark has them.
-    elsewhere = ("demo", "run", "status", "stats", "move", "add", "remove", "stop")
+    elsewhere = ("demo", "run", "status", "stats", "move", "add", "remove", "stop", "probe")
     found = [line for line in found if line.split()[1] not in elsewhere]
     return [line for line in found if not line.startswith("levelwind reproduce") or "--list" in line]
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from levelwind.errors import chosen_names
+
 RESULTS = [
     {"name": "one", "paper": "twice as good", "ours": {"ratio": 1.987654, "all": [1, 2.0]}, "claim": "c",
      "holds": True, "seconds": 1.25},
@@ -22,6 +24,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     seen: dict[str, Any] = {}
     registry: Any = ModuleType("levelwind.reproduce.registry")
     registry.names = lambda: ("one", "two")
+    registry.select = lambda wanted: chosen_names(wanted, ("one", "two"), "must be something to reproduce")
     registry.describe = lambda: [{"name": name, "title": f"what {name} is"} for name in ("one", "two")]
 
     def run(names: Any, **options: Any) -> list[dict[str, Any]]:

@@ -46,7 +46,8 @@ def test_a_kind_that_does_not_run_is_refused_by_name(spec):
 
 
 def test_only_kinds_that_exist_are_named():
-    assert set(MAKERS) < set(KINDS)
+    # What a spread join is made of is never written in a file.
+    assert set(MAKERS) - set(KINDS) == {"diffusion", "join_part", "fusion"}
     assert set(KINDS) - set(MAKERS) == {"sql_read", "sql_write"}
 
 

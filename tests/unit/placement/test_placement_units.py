@@ -84,7 +84,7 @@ def test_every_planner_says_what_it_is():
         assert kind.name == name
         assert kind.summary
         assert kind.origin
-        assert kind.needs in ("nothing", "rates", "series")
+        assert kind.needs in ("nothing", "rates", "series", "latency")
 
 
 def test_rod_beats_the_balancing_baselines_on_the_figures_trees():
