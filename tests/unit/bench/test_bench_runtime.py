@@ -23,6 +23,7 @@ from levelwind.bench.runtime_worlds import (
     write_files,
 )
 from levelwind.runtime.program import Layout, Program
+from levelwind.testing import sides
 from levelwind.testing.sides import network_of, side
 
 
@@ -102,14 +103,14 @@ def test_a_side_that_breaks_says_how(tmp_path, monkeypatch):
     assert side("sides", "a", what="break") == {"died": "exit code 1: ValueError: gone"}
     assert side("sides", "a", what="sleep", patience_s=0.5) == {"died": "no answer within 0.5 s"}
     with pytest.raises(RuntimeError, match="sides, a: exit code 1"):
-        runtime_worlds.ours("sides", "a", what="break")
+        sides.ours("sides", "a", what="break")
 
 
 def test_a_side_answers_with_one_line(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["bench", "double", json.dumps({"number": 21})])
     ended: list[int] = []
-    monkeypatch.setattr(runtime_worlds, "os", SimpleNamespace(_exit=ended.append))
-    runtime_worlds.answer({"double": lambda number: {"found": 2 * number}})
+    monkeypatch.setattr(sides, "os", SimpleNamespace(_exit=ended.append))
+    sides.answer({"double": lambda number: {"found": 2 * number}})
     assert json.loads(capsys.readouterr().out) == {"found": 42}
     assert ended == [0]
 
