@@ -84,7 +84,7 @@ def test_every_planner_says_what_it_is():
         assert kind.name == name
         assert kind.summary
         assert kind.origin
-        assert set(kind.needs.split()) <= {"nothing", "rates", "series", "latency"}
+        assert set(kind.needs.split()) <= {"nothing", "rates", "series", "latency", "topology"}
         assert kind.needs
 
 
