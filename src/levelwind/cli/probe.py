@@ -56,11 +56,12 @@ def probe(
         raise input_error(rule, key="--samples", value=samples)
     settings = parse_settings(conf, option="--conf")
     cluster = read_cluster(cluster_file, nodes)
-    from levelwind.spark.probe import latency_matrix, node_hosts, round_trips_ms
+    from levelwind.spark.probe import await_hosts, latency_matrix, node_hosts, round_trips_ms
     from levelwind.spark.session import start_session
 
     session = start_session(master, settings)
     try:
+        await_hosts(session.sparkContext, cluster)
         trips = round_trips_ms(session.sparkContext, samples=samples)
         hosts = node_hosts(cluster, session.sparkContext)
     finally:

@@ -266,11 +266,26 @@ class Run:
     def remove(self, queries: str | Iterable[str], *, id: str = "") -> tuple[str, ...]:
         """From the next batch on, run without these outputs or SQL queries; returns the outputs that go.
 
-        Operators that no other output uses go with them, and so does their state.
+        Operators that no other output uses go with them, and so does their state. Those that compute what
+        other queries share with them cannot go.
         """
         with self._lock:
             after = without(self._coming, [queries] if isinstance(queries, str) else queries)
+            self._check_sharing(after)
             return self._ask_change(Change(REMOVE, id=id), after)
+
+    def _check_sharing(self, after: Network) -> None:
+        """Refuse to take out who computes for others: seen on Spark, open windows lost rows on the way."""
+        given = handed_over(self.shared, shared_anew(after, self.shared)) if self._reuse else {}
+        if given:
+            rule = "must not be computed for other queries that share it"
+            hint = "remove those as well, or run without --reuse"
+            raise InputError(
+                [
+                    Problem(rule=rule, key=by, value=f"shared by {name}", hint=hint)
+                    for by, name in given.items()
+                ]
+            )
 
     @property
     def _coming(self) -> Network:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 import time
@@ -16,8 +17,21 @@ from levelwind.spark.sticky import executor_hosts
 # Of the samples of a pair this share lies below what counts: queues only ever add (seed 002, section 3.1.1).
 PERCENTILE = 0.2
 TIMEOUT_S = 10.0
+# Executors come one by one after a session has started; who is not there by then is left out.
+PATIENCE_S = 30.0
 
 Trips = dict[tuple[str, str], float]
+
+
+def await_hosts(context: SparkContext, cluster: Cluster) -> None:
+    """Wait until the hosts that the nodes name have an executor, or as many as there are nodes."""
+    named = {node.host for node in cluster.nodes if node.host is not None}
+    until = time.monotonic() + PATIENCE_S
+    while not context.master.startswith("local[") and time.monotonic() < until:
+        there = set(executor_hosts(context))
+        if named <= there if named else len(there) >= len(cluster.nodes):
+            return
+        time.sleep(0.1)
 
 
 def round_trips_ms(context: SparkContext, *, samples: int) -> Trips:
@@ -59,9 +73,11 @@ def node_hosts(cluster: Cluster, context: SparkContext) -> list[str | None]:
 def _measure(samples: int) -> Iterator[tuple[str, str, float]]:
     """In a task: echo for the others, and measure them if this is the first task of its host."""
     context = BarrierTaskContext.get()
-    addresses = [info.address.rpartition(":")[0] for info in context.getTaskInfos()]
-    mine, me = context.partitionId(), addresses[context.partitionId()]
-    first = addresses.index(me) == mine
+    mine = context.partitionId()
+    seen = context.getTaskInfos()[mine].address.rpartition(":")[0]
+    # Where several hosts are one machine, all seem to come from the same address.
+    me = os.environ.get("SPARK_LOCAL_IP") or seen
+    first = context.allGather(me).index(me) == mine
     server = socket.create_server((me, 0)) if first else None
     port = 0 if server is None else server.getsockname()[1]
     if server is not None:
