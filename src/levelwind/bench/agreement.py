@@ -8,7 +8,6 @@ whatever the cluster does: a batch begins when its rows are there and the one be
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,8 +16,9 @@ import numpy as np
 
 from levelwind.bench.burst import BATCH_S, CAP, ROUND, WARM_UP, WORKERS, document, node_loads, phases
 from levelwind.bench.result import Figure, Result, Settings
-from levelwind.model import Cluster, Network, Node
+from levelwind.model import Cluster, Network
 from levelwind.planning import plan
+from levelwind.reproduce.figure_6_12 import latencies
 from levelwind.runtime.coordinator import Step
 from levelwind.sim.driver import simulate
 from levelwind.sim.scenario import Scenario
@@ -43,18 +43,13 @@ def network(seed: int) -> Network:
     return network_of(document(phases(rng), rng, LOAD, [1.0] * ROUNDS))
 
 
-def nodes(hosts: Sequence[str | None] = (None,) * WORKERS) -> Cluster:
-    """The workers, with hosts where they are real."""
-    return Cluster(nodes=tuple(Node(name=f"n{k + 1}", cpu=CAP, host=host) for k, host in enumerate(hosts)))
-
-
 def simulated(seed: int, planner: str) -> dict[str, Any]:
     """Load of each node and latency in the simulator."""
-    told = network(seed)
+    told, nodes = network(seed), Cluster.equal(WORKERS, cpu=CAP)
     scenario = Scenario(
         network=told,
-        cluster=nodes(),
-        start=dict(plan(told, nodes(), planner).placement),
+        cluster=nodes,
+        start=dict(plan(told, nodes, planner).placement),
         warmup_s=float(ROUND * BATCH_S),
         duration_s=float(ROUNDS * ROUND * BATCH_S),
         clean=True,
@@ -73,9 +68,9 @@ def engine_side(folder: str, seed: int) -> dict[str, Any]:
             cluster.cap(CAP)
             run_network(
                 told,
-                nodes(cluster.hosts),
+                cluster.nodes(CAP),
                 spark=session,
-                placement=plan(told, nodes(), planner),
+                placement=plan(told, cluster.nodes(CAP), planner),
                 run_dir=Path(folder, planner),
                 until_idle=True,
                 on_step=steps.append,
@@ -88,21 +83,6 @@ def engine_side(folder: str, seed: int) -> dict[str, Any]:
                 "p99_s": float(np.quantile(latencies([step.wall_s for step in counted]), 0.99)),
             }
     return {"plans": found, "capped": capped}
-
-
-def latencies(batch_s: Sequence[float]) -> list[float]:
-    """From the middle of each batch's second to its end, if batch k's rows come in second k.
-
-    Examples
-    --------
-    >>> latencies([0.5, 1.5, 0.5])
-    [1.0, 2.0, 1.5]
-    """
-    found, done = [], 0.0
-    for number, seconds in enumerate(batch_s):
-        done = max(done, (number + 1) * BATCH_S) + seconds
-        found.append(done - (number + 0.5) * BATCH_S)
-    return found
 
 
 def run(settings: Settings) -> Result:

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from levelwind.bench.result import Figure, Result, Settings, spread_of
-from levelwind.model import Cluster, Network, Node
+from levelwind.model import Cluster, Network
 from levelwind.planning import plan
 from levelwind.runtime.coordinator import Step
 from levelwind.runtime.rundir import Command
@@ -136,9 +136,7 @@ def engine_side(folder: str, world: str, seed: int, rounds: int) -> dict[str, An
     found: dict[str, list[dict[str, Any]]] = {each.name: [] for each in CONTENDERS}
     capped = True
     with LoopbackCluster(workers=WORKERS) as cluster:
-        nodes = Cluster(
-            nodes=tuple(Node(name=f"n{k + 1}", cpu=CAP, host=host) for k, host in enumerate(cluster.hosts))
-        )
+        nodes = cluster.nodes(CAP)
         session = start_session(cluster.master, cluster.configuration, log=Path(folder, "spark.log"))
         for number in range(rounds):
             order = CONTENDERS if number % 2 == 0 else CONTENDERS[::-1]

@@ -20,7 +20,7 @@ import pyarrow as pa
 from levelwind.bench.result import Figure, Result, Settings
 from levelwind.bench.runtime_worlds import file_source, write_files
 from levelwind.loads.problem import make_problem
-from levelwind.model import Cluster, Network, Node
+from levelwind.model import Cluster, Network
 from levelwind.planning import plan
 from levelwind.spark.api import run as run_network
 from levelwind.spark.session import start_session
@@ -115,9 +115,7 @@ def engine_side(folder: str, seed: int, count: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
     capped = True
     with LoopbackCluster(workers=WORKERS) as cluster:
-        nodes = Cluster(
-            nodes=tuple(Node(name=f"n{k + 1}", cpu=CAP, host=host) for k, host in enumerate(cluster.hosts))
-        )
+        nodes = cluster.nodes(CAP)
         session = start_session(cluster.master, cluster.configuration, log=Path(folder, "spark.log"))
         for planner in PLANNERS:
             made = plan(told, nodes, planner)

@@ -37,7 +37,6 @@ from levelwind.bench.runtime_worlds import (
     watch,
     write_files,
 )
-from levelwind.model import Cluster, Node
 from levelwind.spark.api import ScriptedMove
 from levelwind.spark.session import start_session
 from levelwind.testing.loopback import LoopbackCluster
@@ -155,11 +154,10 @@ def levelwind_side(world: str, rounds: int) -> dict[str, Any]:
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder, LoopbackCluster(workers=2) as cluster:
         data = Path(folder, "rows")
         write_files(data, chosen.tables(batches))
-        nodes = [Node(name=f"n{number}", host=host) for number, host in enumerate(cluster.hosts, start=1)]
         seen = watch(
             network_of(chosen.document(data)),
             folder=Path(folder, "run"),
-            nodes=Cluster(nodes=tuple(nodes)),
+            nodes=cluster.nodes(),
             session=start_session(cluster.master, cluster.configuration, log=Path(folder, "spark.log")),
             placement=dict.fromkeys(chosen.names, "n1"),
             moves=scripted,

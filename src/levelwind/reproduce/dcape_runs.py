@@ -16,7 +16,7 @@ from typing import Any
 
 from levelwind.balance import make_policy
 from levelwind.frontend import parse_network
-from levelwind.model import Cluster, Network, Node
+from levelwind.model import Cluster, Network
 from levelwind.planning import measure, plan
 from levelwind.reproduce.query_plans import query_plan, side_by_side
 from levelwind.runtime.coordinator import Step
@@ -89,12 +89,7 @@ def run_cases(
         session = start_session(cluster.master, cluster.configuration, log=Path(folder, "spark.log"))
         for number in range(rounds):
             for place, case in enumerate(every if number % 2 == 0 else every[::-1]):
-                nodes = Cluster(
-                    nodes=tuple(
-                        Node(name=f"n{k + 1}", cpu=cap or 1.0, host=host)
-                        for k, host in enumerate(cluster.hosts[: case.nodes])
-                    )
-                )
+                nodes = cluster.nodes(cap or 1.0, count=case.nodes)
                 cluster.cap(cap)
                 at = Path(folder, f"{number}-{place}")
                 found[case.name].append(run_case(case, nodes, session, at, counted, least_s))

@@ -126,7 +126,7 @@ def run(
     chosen
         Names, as `select` takes them.
     quick
-        Fewer graphs and runs: all experiments together in about ten minutes on two cores.
+        Fewer graphs and runs: a first look, less certain.
     out
         Directory for the files, ``./reproduced`` by default; made if missing.
     master

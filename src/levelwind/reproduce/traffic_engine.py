@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from levelwind.model import Cluster, Network, Node
+from levelwind.model import Network
 from levelwind.planning import plan
 from levelwind.runtime.coordinator import Step
 from levelwind.spark.api import run as run_network
@@ -78,9 +78,7 @@ def engine_side(
     told, found, capped = network(utilisations, seconds), {}, True
     with LoopbackCluster(workers=WORKERS) as cluster:
         session = start_session(cluster.master, cluster.configuration, log=Path(folder, "spark.log"))
-        nodes = Cluster(
-            nodes=tuple(Node(name=f"n{k + 1}", cpu=CAP, host=host) for k, host in enumerate(cluster.hosts))
-        )
+        nodes = cluster.nodes(CAP)
         for planner in planners:
             steps: list[Step] = []
             cluster.cap(CAP)

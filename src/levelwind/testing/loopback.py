@@ -24,6 +24,7 @@ from types import TracebackType
 from typing import Self
 
 from levelwind.errors import LevelwindError, input_error
+from levelwind.model import Cluster, Node
 from levelwind.testing import sessions
 from levelwind.testing.cgroups import ControlGroup, make_group
 from levelwind.testing.daemons import ClusterStartError, Daemons
@@ -183,6 +184,14 @@ class LoopbackCluster:
         self._groups[k].cap(None)
         self._launch_worker(k)
         self._wait_for([host])
+
+    def nodes(self, cpu: float = 1.0, *, count: int | None = None) -> Cluster:
+        """The workers, or the first ``count``, as nodes ``n1``, ``n2``, … with so much CPU each."""
+        return Cluster(
+            nodes=tuple(
+                Node(name=f"n{k}", cpu=cpu, host=host) for k, host in enumerate(self.hosts[:count], start=1)
+            )
+        )
 
     def cap(self, cpu: float | None, *, worker: int | None = None) -> bool:
         """Cap every worker (or one) at so many cores, or lift the cap with None; True if that is in force.
