@@ -1,9 +1,9 @@
-"""The simulator against the engine: the same chains under the same bursts, simulated and on a real cluster.
+"""The simulator against the engine: the same operators under the same bursts, simulated and on a cluster.
 
 The world is that of `burst`: four capped workers, streams whose bursts take turns. Compared are the nodes'
 loads (share of their CPU at work), and how planners rank by the 99th percentile of latency. On the engine a
-batch holds a second of rows; one that takes longer delays those behind it, as rows arrive second by second
-whatever the cluster does: a batch begins when its rows are there and the one before is done.
+batch holds some seconds of rows; one that takes longer delays those behind it, as rows arrive second by
+second whatever the cluster does: a batch begins when its rows are there and the one before is done.
 """
 
 from __future__ import annotations
@@ -14,7 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from levelwind.bench.burst import BATCH_S, CAP, ROUND, WARM_UP, WORKERS, document, node_loads, phases
+from levelwind.bench.burst import (
+    BATCH_S,
+    CAP,
+    ROUND,
+    WARM_UP,
+    WORKERS,
+    cap_after_warm_up,
+    document,
+    node_loads,
+    phases,
+)
 from levelwind.bench.result import Figure, Result, Settings
 from levelwind.model import Cluster, Network
 from levelwind.planning import plan
@@ -33,12 +43,12 @@ MODULE = "levelwind.bench.agreement"
 PLANNERS = ("connected", "random_balanced", "llf", "resilient")
 # Mean load of the whole cluster: bursts overload nodes under some of the plans, on average none.
 LOAD = 0.7
-ROUNDS = 5
+ROUNDS = 4
 LIMIT = 0.1
 
 
 def network(seed: int) -> Network:
-    """Chains under bursts, the same again for some rounds."""
+    """Operators under bursts, the same again for some rounds."""
     rng = np.random.default_rng(seed)
     return network_of(document(phases(rng), rng, LOAD, [1.0] * ROUNDS))
 
@@ -65,7 +75,11 @@ def engine_side(folder: str, seed: int) -> dict[str, Any]:
         session = start_session(cluster.master, cluster.configuration, log=Path(folder, "spark.log"))
         for planner in PLANNERS:
             steps: list[Step] = []
-            cluster.cap(CAP)
+
+            def note(step: Step, steps: list[Step] = steps) -> None:
+                steps.append(step)
+                cap_after_warm_up(cluster, len(steps))
+
             run_network(
                 told,
                 cluster.nodes(CAP),
@@ -73,14 +87,14 @@ def engine_side(folder: str, seed: int) -> dict[str, Any]:
                 placement=plan(told, cluster.nodes(CAP), planner),
                 run_dir=Path(folder, planner),
                 until_idle=True,
-                on_step=steps.append,
+                on_step=note,
             )
             capped = capped and cluster.capped
             cluster.cap(None)
             counted = [step for step in steps if not step.commit.closed][WARM_UP:]
             found[planner] = {
                 "loads": np.mean([node_loads(step) for step in counted], axis=0).tolist(),
-                "p99_s": float(np.quantile(latencies([step.wall_s for step in counted]), 0.99)),
+                "p99_s": float(np.quantile(latencies([step.wall_s for step in counted], BATCH_S), 0.99)),
             }
     return {"plans": found, "capped": capped}
 

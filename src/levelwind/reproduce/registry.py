@@ -38,6 +38,7 @@ from levelwind.reproduce import (
     sbon_figure_12,
     sbon_figure_13,
     sbon_figure_14,
+    sbon_load_space,
     sbon_table_1,
     table_5_1,
     table_6_1,
@@ -86,6 +87,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "sbon_figure_12": sbon_figure_12,
     "sbon_figure_13": sbon_figure_13,
     "sbon_figure_14": sbon_figure_14,
+    "sbon_load_space": sbon_load_space,
 }
 # Real runs take minutes to hours, and two of them never give the same figures: they run when they are named.
 ON_A_CLUSTER = frozenset({"figure_6_12", *DCAPE})

@@ -16,16 +16,13 @@ from levelwind.reproduce.worlds import cell_seed
 TITLE = "Network usage of queries that migrate, over that of their twins that do not"
 PAPER = (
     "24 pairs over 5 hours: 16.9% less network usage and 10.5% less delay with migration, 3.5 migrations per "
-    "query, usage less for 75% of the pairs; including load improved things modestly"
+    "query, usage less for 75% of the pairs"
 )
 WORSE = 0.05
 CLAIM = (
     "Migration saves network usage, more than with latencies held constant, and at most 5% of the pairs are "
     "worse off by more than 1%"
 )
-# How far a fully loaded host moves away in the space with load, in ms. Load decides which nodes are near;
-# with all hosts as candidates it decides nothing, so this comparison says nothing yet (section 4.2.1).
-LOAD_WEIGHT = 100.0
 
 
 def cells(quick: bool, seed: int) -> list[Item]:
@@ -38,7 +35,7 @@ def cells(quick: bool, seed: int) -> list[Item]:
 
 
 def measure(item: Item) -> Result:
-    """Savings, savings under constant latencies, and with load as a dimension."""
+    """Savings, and savings under constant latencies."""
     rows = []
     for pair in range(item["pairs"]):
         seed = cell_seed(item["seed"], pair)
@@ -49,7 +46,6 @@ def measure(item: Item) -> Result:
                 "delay": saving(found, "delay_"),
                 "moves": len(found["moves"]),
                 "control": saving(followed(seed, constant=True)),
-                "with_load": saving(followed(seed, constant=False, load_weight=LOAD_WEIGHT)),
                 "stays": float(np.mean(found["stays"])),
                 "migrates": float(np.mean(found["migrates"])),
             }
@@ -71,8 +67,6 @@ def summarise(results: Sequence[Result]) -> Outcome:
         "usage_saved": total,
         "usage_saved_under_constant_latencies": control,
         "delay_saved": float(np.mean([row["delay"] for row in rows])),
-        "usage_saved_with_load": float(np.mean([row["with_load"] for row in rows])),
-        "usage_saved_latency_alone": float(np.mean([row["usage"] for row in rows])),
         "pairs": len(rows),
         "share_better": float(np.mean([row["usage"] > 0 for row in rows])),
         "share_worse": worse,

@@ -43,12 +43,11 @@ def seattle() -> Floats:
     return np.where(np.isnan(slices), usual[None], slices)
 
 
-def followed(seed: int, *, constant: bool, load_weight: float = 0.0) -> dict[str, Any]:
+def followed(seed: int, *, constant: bool) -> dict[str, Any]:
     """A pair of equal queries from the second slice to the last: one migrates, one does not.
 
     ``constant`` holds the latencies of the first slice for ever: the control, in which nothing is to be
-    gained but what the first placement missed. ``load_weight`` adds a load dimension: hosts are loaded by
-    chance, and the weight says how much that counts.
+    gained but what the first placement missed.
     """
     slices = seattle()
     if constant:
@@ -61,13 +60,12 @@ def followed(seed: int, *, constant: bool, load_weight: float = 0.0) -> dict[str
         make_planner("network", {"k": len(names)}).plan(problem, rng=np.random.default_rng(seed)).assignment
     )
     assert first is not None
-    background = np.random.default_rng(seed + 1).uniform(0.0, 0.9, len(names)) if load_weight else None
-    policy = make_policy("local_relaxation", {"k": NEAR, "load_weight": load_weight})
+    policy = make_policy("local_relaxation", {"k": NEAR})
     node = first.copy()
     found: dict[str, Any] = {"stays": [], "migrates": [], "delay_stays": [], "delay_migrates": []}
     moves = []
     for now in range(len(slices) - 1):
-        situation = _situation(problem, node, slices[: now + 1], background)
+        situation = _situation(problem, node, slices[: now + 1])
         for proposal in policy.propose(situation, rng=np.random.default_rng(0)):
             node = node.copy()
             node[proposal.operator] = proposal.to
@@ -84,23 +82,15 @@ def saving(found: dict[str, Any], what: str = "") -> float:
     return 1.0 - float(np.mean(found[f"{what}migrates"])) / float(np.mean(found[f"{what}stays"]))
 
 
-def _situation(problem: Problem, node: Ints, history: Floats, background: Floats | None) -> Situation:
-    """The query's one operator, and what else loads the hosts, as operators that cannot move."""
-    count = len(problem.cpu)
-    load = np.full((1, 1), 0.01)
-    place = node
-    movable = np.ones(1, dtype=bool)
-    if background is not None:
-        load = np.concatenate([load, background[:, None]])
-        place = np.concatenate([node, np.arange(count)])
-        movable = np.concatenate([movable, np.zeros(count, dtype=bool)])
+def _situation(problem: Problem, node: Ints, history: Floats) -> Situation:
+    """The query's one operator, on hosts with nothing else to do."""
     return Situation(
-        series=load,
-        node=place,
-        cpu=np.ones(count),
-        movable=movable,
-        unit=np.arange(len(place)),
-        state_bytes=np.zeros(len(place)),
+        series=np.full((1, 1), 0.01),
+        node=node,
+        cpu=np.ones(len(problem.cpu)),
+        movable=np.ones(1, dtype=bool),
+        unit=np.arange(1),
+        state_bytes=np.zeros(1),
         around=surroundings(problem, *estimated(list(history))),
     )
 

@@ -2,8 +2,11 @@
 
 Five workers on this machine, each capped at a part of a core. Ten sub-streams carry the packet counts of real
 captures (bench/packet_counts.csv says where they come from), each read by 16 operators that stand for the
-16 aggregates and burn their cost; a second of packets is a batch. Every planner has seen the first part of
-the trace, and is measured on the rest of it, at one rate after the other.
+16 aggregates and burn their cost; some seconds of packets are a batch. Every planner has seen the first part
+of the trace, and is measured on the rest of it, at one rate after the other.
+
+A batch takes some of the workers' CPU however little it holds. How much is measured first, and the rates are
+such that at the highest of them this and the work on the packets together use as much CPU as is asked for.
 
 Batches are run as fast as they go. Latency is then reckoned as if packets came second by second, whatever the
 cluster does: a batch begins when its packets are there and the one before is done.
@@ -15,11 +18,12 @@ import csv
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
 
-from levelwind.model import Network
+from levelwind.model import Network, Plan
 from levelwind.planning import plan
 from levelwind.runtime.coordinator import Step
 from levelwind.spark.api import run as run_network
@@ -33,7 +37,11 @@ COSTS = tuple(window * key for window in (1.0, 1.0, 1.5, 1.5) for key in (1.0, 1
 # Seconds per packet of the cheapest; a model row stands for many packets, so that making rows costs little.
 UNIT_S = 1e-3
 SEEN_S = 24
-WARM_UP = 8
+# To find out what a batch takes however little it holds: so many, with so much work.
+OWN_BATCHES, NEXT_TO_NOTHING = 6, 0.01
+# Batches of few packets before those that count: the caps come into force for the last `SETTLE` of them, so
+# that compiling is charged to nobody.
+WARM_UP, SETTLE = 12, 4
 
 
 def counts() -> Any:
@@ -43,21 +51,20 @@ def counts() -> Any:
     return np.array(rows[1:], dtype=float)
 
 
-def network(utilisations: Sequence[float], seconds: int) -> Network:
-    """The workload; its sources play the measured part at every utilisation, its rates are those seen."""
+def network(uses: Sequence[float], batches: int, batch_s: int) -> Network:
+    """The workload; its sources play the measured part at every use of the CPUs, its rates are those seen."""
     packets = counts()
-    seen, left = packets[:SEEN_S], packets[SEEN_S : SEEN_S + seconds]
-    per_row = UNIT_S * sum(COSTS)
-    full = WORKERS * CAP / (left.sum(axis=1).mean() * per_row)
-    quiet = np.full((WARM_UP, packets.shape[1]), 1.0)
-    played = np.concatenate([quiet, *(utilisation * full * left for utilisation in utilisations)])
+    seen, left = packets[:SEEN_S], packets[SEEN_S : SEEN_S + batches * batch_s]
+    full = WORKERS * CAP / (left.sum(axis=1).mean() * UNIT_S * sum(COSTS))
+    quiet = np.full((WARM_UP * batch_s, packets.shape[1]), 1.0)
+    played = np.concatenate([quiet, *(use * full * left for use in uses)])
     streams = {
         f"p{k}": {
             "schema": {"ts": "timestamp"},
             "time": "ts",
-            "rate": [round(float(rate), 3) for rate in utilisations[0] * full * seen[:, k]],
+            "rate": [round(float(rate), 3) for rate in full * seen[:, k]],
             "source": {
-                "format": "generator", "shape": "series", "speed": "max", "batch": "1s",
+                "format": "generator", "shape": "series", "speed": "max", "batch": f"{batch_s}s",
                 "rates": [round(float(rate), 3) for rate in played[:, k]],
             },
         }
@@ -72,32 +79,60 @@ def network(utilisations: Sequence[float], seconds: int) -> Network:
 
 
 def engine_side(
-    folder: str, planners: Sequence[str], utilisations: Sequence[float], seconds: int, seed: int
+    folder: str,
+    planners: Sequence[str],
+    multipliers: Sequence[float],
+    full_use: float,
+    batches: int,
+    batch_s: int,
+    seed: int,
 ) -> dict[str, Any]:
-    """Batch times under each planner, one list per utilisation."""
-    told, found, capped = network(utilisations, seconds), {}, True
+    """How long each batch took under each planner, one list per multiplier."""
+    found, caps = {}, []
     with LoopbackCluster(workers=WORKERS) as cluster:
         session = start_session(cluster.master, cluster.configuration, log=Path(folder, "spark.log"))
         nodes = cluster.nodes(CAP)
+
+        def took(told: Network, planner: str, place: str) -> list[float]:
+            made = plan(told, nodes, planner, seed=seed)
+            seconds, capped = _took(told, made, cluster, session, Path(folder, place))
+            caps.append(capped)
+            return seconds
+
+        little = network([NEXT_TO_NOTHING], OWN_BATCHES, batch_s)
+        own_use = median(took(little, "rod", "own")) / batch_s
+        uses = [(full_use - own_use) * multiplier / max(multipliers) for multiplier in multipliers]
+        told = network(uses, batches, batch_s)
         for planner in planners:
-            steps: list[Step] = []
+            seconds = took(told, planner, planner)
+            found[planner] = [seconds[at : at + batches] for at in range(0, batches * len(uses), batches)]
+    return {"took_s": found, "capped": all(caps), "own_use": own_use}
+
+
+def _took(
+    told: Network, made: Plan, cluster: LoopbackCluster, session: Any, folder: Path
+) -> tuple[list[float], bool]:
+    """Seconds of each batch after the warm-up, and whether the caps were in force."""
+    seconds: list[float] = []
+
+    def note(step: Step) -> None:
+        if not step.commit.closed:
+            seconds.append(step.wall_s)
+        if len(seconds) == WARM_UP - SETTLE:
             cluster.cap(CAP)
-            run_network(
-                told,
-                nodes,
-                spark=session,
-                placement=plan(told, nodes, planner, seed=seed),
-                run_dir=Path(folder, planner),
-                until_idle=True,
-                on_step=steps.append,
-            )
-            capped = capped and cluster.capped
-            cluster.cap(None)
-            batches = [step.wall_s for step in steps if not step.commit.closed][WARM_UP:]
-            found[planner] = [
-                batches[at : at + seconds] for at in range(0, seconds * len(utilisations), seconds)
-            ]
-    return {"batch_s": found, "capped": capped}
+
+    run_network(
+        told,
+        cluster.nodes(CAP),
+        spark=session,
+        placement=made,
+        run_dir=folder,
+        until_idle=True,
+        on_step=note,
+    )
+    capped = cluster.capped
+    cluster.cap(None)
+    return seconds[WARM_UP:], capped
 
 
 if __name__ == "__main__":

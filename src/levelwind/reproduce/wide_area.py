@@ -113,6 +113,12 @@ def usages(problem: Problem, assignment: Ints) -> Floats:
 
 def delay_penalties(problem: Problem, assignment: Ints) -> Floats:
     """How much longer the longest path of each of the `aggregations` is than the longest direct one."""
+    longest, direct = paths_ms(problem, assignment)
+    return longest / direct - 1.0
+
+
+def paths_ms(problem: Problem, assignment: Ints) -> tuple[Floats, Floats]:
+    """Each query's longest latency from a producer over the aggregator to the consumer, and directly."""
     units = make_units(problem)
     latency = np.array(problem.cluster.latency_ms)
     longest, direct = np.zeros(units.count), np.zeros(units.count)
@@ -124,7 +130,7 @@ def delay_penalties(problem: Problem, assignment: Ints) -> Floats:
             node, end = int(assignment[query]), consumer[query]
             longest[query] = max(longest[query], latency[flow.entry, node] + latency[node, end])
             direct[query] = max(direct[query], latency[flow.entry, end])
-    return longest / direct - 1.0
+    return longest, direct
 
 
 def total_usage(problem: Problem, assignment: Ints) -> float:

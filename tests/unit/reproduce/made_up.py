@@ -109,11 +109,11 @@ def course(std):
 def on_a_cluster(experiment, slowness):
     """Batch times: the share of all CPUs, times how much slower than that a planner's fullest node is."""
     (cell,) = experiment.cells(False, 0)
-    batches = {
+    took = {
         name: [
-            [slowness.get(name, slowness["others"]) * share] * cell["seconds"]
-            for share in cell["utilisations"]
+            [slowness.get(name, slowness["others"]) * experiment.BATCH_S * use] * cell["batches"]
+            for use in (experiment.FULL_USE * multiplier / 4.0 for multiplier in experiment.MULTIPLIERS)
         ]
         for name in experiment.PLANNERS
     }
-    return [{**cell, "batch_s": batches, "capped": True}]
+    return [{**cell, "took_s": took, "capped": True, "own_use": 0.1}]

@@ -13,6 +13,7 @@ from levelwind.reproduce import (
     sbon_figure_12,
     sbon_figure_13,
     sbon_figure_14,
+    sbon_load_space,
     sbon_table_1,
 )
 from levelwind.reproduce.sbon_migration import seattle
@@ -51,7 +52,7 @@ def twins(saved=0.2, moves=3):
 def pairs(usage=0.2, control=0.05, worse=0):
     rows = [
         {"usage": -0.2 if k < worse else usage, "delay": 0.1, "moves": 2, "control": control,
-         "with_load": usage, "stays": 1.0, "migrates": 1.2 if k < worse else 1 - usage}
+         "stays": 1.0, "migrates": 1.2 if k < worse else 1 - usage}
         for k in range(24)
     ]  # fmt: skip
     return [{"rows": rows[:12]}, {"rows": rows[12:]}]
@@ -66,6 +67,18 @@ def groups(shared=50.0, multicast=45.0, together=60.0):
 def ranks(relaxation=3, network=0):
     usage = [1.0 + 0.1 * k for k in range(sbon_figure_14.NODES)]
     return [{"usage": usage, "relaxation": relaxation, "network": network}] * 3
+
+
+def loaded(delay=0.9, in_transit=0.9):
+    def rows():
+        last = len(sbon_load_space.WEIGHTS_MS) - 1
+        return [
+            {"delay_ms": 50.0 * delay ** (k / last), "in_transit": 400.0 * in_transit ** (k / last),
+             "travelling": 300.0, "load": 0.5 - 0.05 * k}
+            for k in range(last + 1)
+        ]  # fmt: skip
+
+    return [{"relaxation": rows(), "network": rows()}] * 2
 
 
 def movement(last=0.01, error=0.05):
@@ -93,6 +106,8 @@ def movement(last=0.01, error=0.05):
         (sbon_figure_13, groups(), groups(together=40.0)),
         (sbon_figure_14, ranks(), ranks(relaxation=10)),
         (sbon_figure_14, ranks(), ranks(network=3)),
+        (sbon_load_space, loaded(), loaded(delay=1.1)),
+        (sbon_load_space, loaded(), loaded(in_transit=1.1)),
         (sbon_figure_5, movement(), movement(last=0.15)),
         (sbon_figure_5, movement(), movement(error=0.2)),
     ],
