@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 
 import polars as pl
 import pytest
-from test_run_command import Tried
+from test_run_command import COMMAND, Tried
 
 # Starts Spark several times: run by make test-all.
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -102,3 +103,40 @@ def test_queries_come_and_go_while_it_runs_and_a_restart_goes_on_with_what_is_th
     assert set(tops["window_start"]) == {t for t in sums["window_start"] if t >= tops["window_start"].min()}
     others = pl.read_parquet(tried.folder / "others" / "*.parquet")
     assert others.height == others.unique("n").height == 500
+
+
+OVERLOADED = """
+name: overloaded
+streams:
+  p: {schema: {ts: timestamp, v: int}, time: ts,
+      source: {format: generator, shape: steady, rate: 200, duration: 30s, speed: max, batch: 1s, seed: 3,
+               columns: {v: {kind: sequence}}}}
+operators:
+  - {name: load, kind: model, input: p, cost: 500us, selectivity: 1}
+  - {name: low, kind: multijoin, inputs: {a: p, b: p}, windows: {a: 1s, b: 1s}, where: "a.v = b.v",
+     shed: {rows: 100000}}
+  - {name: whole, kind: multijoin, inputs: {a: p, b: p}, windows: {a: 1s, b: 1s}, where: "a.v = b.v + 0"}
+outputs:
+  some: {input: low, sink: {format: parquet, path: ./some}}
+  all: {input: whole, sink: {format: parquet, path: ./all}}
+"""
+
+
+def test_under_overload_those_that_may_shed_do(tmp_path):
+    """A tenth of a core is asked for where there is a twentieth."""
+    tried = Tried(tmp_path / "overloaded", "1s")
+    tried.network.write_text(OVERLOADED)
+    cluster = tried.folder / "cluster.yaml"
+    cluster.write_text("nodes: [{name: n1, cpu: 0.05}]\n")
+    where = ["--run-dir", str(tried.directory), "--cluster", str(cluster), "--master", "local[2]"]
+    command = [*COMMAND, "run", str(tried.network), *where, "--period", "10ms", "--until-idle"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    answer = json.loads(ended.stdout)
+    found = {name: pl.read_parquet(tried.folder / name / "*.parquet").height for name in ("some", "all")}
+    assert found["all"] == 200 * 30
+    assert found["some"] < found["all"]
+    # Every row is read on both sides, and the sides lose the same rows.
+    assert answer["shed"] == 2 * (found["all"] - found["some"])
+    decisions = [json.loads(line) for line in (tried.directory / "decisions.jsonl").read_text().splitlines()]
+    assert {each["operator"] for each in decisions if each["what"] == "shed"} == {"low"}

@@ -1,15 +1,16 @@
 """The query plans of seed 003 on a real cluster: throughput of `grouping` against `round_robin`.
 
-By number of nodes, and with policies beside. Up to five workers on this machine, each capped at a part of a
-core. The four plans of `query_plans` run as fast as they can with ``hops: next``: a batch takes as long as
-its fullest node. Throughput is rows that the outputs got per second of wall time, once warm. Contenders take
-turns, round after round, so that whatever else the machine does falls on all of them.
+By number of nodes, and with policies and planners of ours beside. Up to five workers on this machine, each
+capped at a part of a core. The four plans of `query_plans` run as fast as they can with ``hops: next``: a
+batch takes as long as its fullest node. Throughput is rows that the outputs got per second of wall time, once
+warm. Contenders take turns, round after round, so that whatever else the machine does falls on all of them;
+those that a promise is about have more rounds than those that only fill the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,131 +23,235 @@ from levelwind.testing.sides import answer, ours
 NAME = "dcape"
 MODULE = "levelwind.bench.dcape"
 PATTERNS = ("round_robin", "grouping")
-COUNTED, FULL_COUNTED = 6, 30
-NOTHING_LOST, REGAINED, MOVE_COST = 0.10, 0.5, 0.03
+# Planners of ours that stand beside the patterns.
+BESIDE = ("resilient", "correlation")
+COUNTED = 5
+# Pairs of the patterns; rounds of what stands beside; seconds after which no further run begins.
+ROUNDS, FULL_ROUNDS = (3, 1), (5, 2)
+MOST_S, FULL_MOST_S = 7.5 * 60.0, 52 * 60.0
+# Every so many batches a join is moved, and so many of them are slower for it; moves that are counted.
+MOVE_EVERY, DISTURBED, MOVES = 5, 2, 6
+# The promises. Below `NOTHING` there is nothing to regain.
+NOTHING_LOST, REGAINED, NOTHING, MOVE_COST = 0.10, 0.5, 0.03, 0.03
+Runs = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-def cases(full: bool) -> list[Case]:
-    """What is run, in the order of a round."""
-    if not full:
-        return [
-            Case(number=1, nodes=1, planner="round_robin"),
-            Case(number=1, nodes=3, planner="round_robin"),
-            Case(number=2, nodes=1, planner="round_robin"),
-            *(Case(number=2, nodes=3, planner=planner) for planner in (*PATTERNS, "resilient")),
-            Case(number=2, nodes=3, planner="round_robin", policy="degradation"),
-        ]
-    found = [Case(number=n, nodes=1, planner="round_robin") for n in (0, 1, 2, 3, 4)]
-    found += [Case(number=0, nodes=nodes, planner="round_robin") for nodes in (2, 3, 4, 5)]
-    for number in (1, 2, 3, 4):
-        for nodes in (2, 3, 4, 5):
-            found += [Case(number=number, nodes=nodes, planner=planner) for planner in PATTERNS]
-    for number in (2, 3, 4):
-        for planner in PATTERNS:
-            found.append(Case(number=number, nodes=3, planner=planner, policy="degradation"))
-        found += [Case(number=number, nodes=3, planner=planner) for planner in ("resilient", "llf")]
-    found.append(Case(number=2, nodes=3, planner="grouping", move_every=20))
+def cases(full: bool) -> dict[Case, int]:
+    """What is run, in the order of a round, and how often."""
+    pairs, beside = FULL_ROUNDS if full else ROUNDS
+    found: dict[Case, int] = {}
+
+    def add(rounds: int, *wanted: Case) -> None:
+        for case in wanted:
+            found[case] = max(rounds, found.get(case, 0))
+
+    for number in (2, 3, 4) if full else (2,):
+        start = [_case(number, 3, planner) for planner in PATTERNS]
+        add(pairs, *start, replace(start[0], policy="degradation"))
+        add(beside, replace(start[1], policy="degradation"))
+        add(beside, *(_case(number, 3, planner) for planner in BESIDE))
+    add(beside, _case(1, 1), _case(1, 3), _case(2, 1))
+    add(1, replace(_case(2, 3, "grouping"), move_every=MOVE_EVERY, counted=MOVES * MOVE_EVERY))
+    if full:
+        add(beside, _case(1, 5), _case(1, 5, "grouping"))
+        one = _case(1, 3, "grouping")
+        add(1, one, replace(one, policy="degradation"), *(_case(1, 3, planner) for planner in BESIDE))
+        for number in (1, 2, 3, 4):
+            add(1, _case(number, 1))
+            add(1, *(_case(number, nodes, planner) for nodes in (2, 4, 5) for planner in PATTERNS))
     return found
+
+
+def _case(number: int, nodes: int, planner: str = "round_robin") -> Case:
+    return Case(number=number, nodes=nodes, planner=planner)
 
 
 def run(settings: Settings) -> Result:
     """Everything, and a line for each case in the notes."""
-    rounds = settings.rounds(5 if settings.full else 1)
     wanted = cases(settings.full)
-    settings.step(f"{len(wanted)} cases, {rounds} rounds")
-    counted = FULL_COUNTED if settings.full else COUNTED
+    rounds = [settings.repeat or own for own in wanted.values()]
+    settings.step(f"{len(wanted)} cases, {sum(rounds)} runs")
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         found = ours(
             MODULE,
             "engine",
-            patience_s=6 * 3600.0,
+            patience_s=2 * 3600.0,
             folder=folder,
             wanted=[asdict(case) for case in wanted],
             rounds=rounds,
-            counted=counted,
+            counted=COUNTED,
+            most_s=FULL_MOST_S if settings.full else MOST_S,
         )
-    return summary(found, wanted, rounds)
+    return summary(found, wanted)
 
 
-def summary(found: Mapping[str, Any], wanted: Sequence[Case], rounds: int) -> Result:
-    """The issue's promises as figures with limits, medians of pairs of the same round."""
-    runs: Mapping[str, Sequence[Mapping[str, Any]]] = found["runs"]
-
-    def rates(case: Case) -> list[float]:
-        return [each["throughput"] for each in runs[case.name]]
-
-    def ratio(one: Case, other: Case) -> float:
-        return median(a / b for a, b in zip(rates(one), rates(other), strict=True))
-
-    have = set(wanted)
-    figures = []
-    for case in wanted:
-        alone = Case(number=case.number, nodes=1, planner="round_robin")
-        if case.number < 2 and case.nodes > 1 and alone in have and case.planner == "round_robin":
-            figures.append(_lost(f"plan {case.number}: one node over {case.nodes}", ratio(alone, case)))
-        rival = Case(number=case.number, nodes=case.nodes, planner="grouping")
-        if case.planner == "round_robin" and case.policy is None and case.number > 1 and rival in have:
-            label = f"plan {case.number} on {case.nodes}: round_robin over grouping"
-            figures.append(Figure(label=label, value=ratio(case, rival), unit="share", limit=1.0))
-        if case.planner == "round_robin" and case.policy is not None:
-            figures += _regained(case, wanted, rates)
-        if case.move_every is not None and rival in have:
-            label = "throughput without moves over that with a join moved"
-            figures.append(Figure(label=label, value=ratio(rival, case), unit="share", limit=1 + MOVE_COST))
-    pair = next(
-        (Case(number=n, nodes=k, planner="grouping"), Case(number=n, nodes=k, planner="round_robin"))
-        for n, k in ((2, 3), (2, 2))
-        if Case(number=n, nodes=k, planner="grouping") in have
-    )
-    mine, base = (rates(case) for case in pair)
+def summary(found: Mapping[str, Any], wanted: Iterable[Case]) -> Result:
+    """The promises as figures with limits, medians of pairs of the same round."""
+    runs: Runs = found["runs"]
+    done = [case for case in wanted if runs[case.name]]
+    left_out = [case.name for case in wanted if not runs[case.name]]
+    table = _Table(runs, done)
+    pair = _case(2, 3, "grouping"), _case(2, 3)
+    mine, base = (list(table.rates(case).values()) for case in pair)
+    notes = [*_notes(found, done), *_predicted(found, done)]
+    if left_out:
+        notes.append(f"left out, as the time was over: {'; '.join(left_out)}")
     return Result(
         name=NAME,
         ours=Figure(label=f"throughput of {pair[0].name}", value=median(mine), unit="rows/s"),
         baseline=Figure(label=f"of {pair[1].name}", value=median(base), unit="rows/s"),
-        ratio=median(mine) / median(base),
-        spread=spread_of([a / b for a, b in zip(mine, base, strict=True)]),
-        figures=figures,
-        notes=[*_notes(found, wanted, rounds), *_predicted(found, wanted)],
-        details={"runs": runs},
+        ratio=table.ratio(*pair),
+        spread=spread_of(table.ratios(*pair)),
+        figures=[figure for case in done for figure in table.promises(case)],
+        notes=notes,
+        details={"runs": runs, "seconds": found.get("seconds")},
     )
 
 
-def _lost(label: str, value: float) -> Figure:
-    return Figure(label=label, value=value, unit="share", limit=1.0 + NOTHING_LOST)
+class _Table:
+    """What was measured, and what is promised of it. Limits are upper bounds."""
+
+    def __init__(self, runs: Runs, done: Sequence[Case]) -> None:
+        self.runs, self.done = runs, done
+
+    def rates(self, case: Case) -> dict[int, float]:
+        """Throughput by round."""
+        return {each["round"]: each["throughput"] for each in self.runs[case.name]}
+
+    def ratios(self, one: Case, other: Case) -> list[float]:
+        """Of throughputs, in the rounds that both have."""
+        mine, theirs = self.rates(one), self.rates(other)
+        return [mine[number] / theirs[number] for number in mine if number in theirs]
+
+    def ratio(self, one: Case, other: Case) -> float:
+        """Of throughputs, in the median."""
+        return median(self.ratios(one, other))
+
+    def promises(self, case: Case) -> list[Figure]:
+        """What is promised of a case beside others."""
+        if case.move_every is not None:
+            return self._moved(case)
+        if case.policy is not None:
+            return self._regained(case) if case.planner == "round_robin" else self._beside(case)
+        return [*self._alone(case), *self._patterns(case)]
+
+    def _alone(self, case: Case) -> list[Figure]:
+        """One node beside several: a small plan loses nothing, a larger one gains."""
+        alone = _case(case.number, 1)
+        if case.nodes == 1 or case.planner not in PATTERNS or alone not in self.done:
+            return []
+        if case.number < 2:
+            limit = 1.0 + NOTHING_LOST
+        elif case.planner == "grouping" and case.nodes == max(each.nodes for each in self._peers(case)):
+            limit = 1.0
+        else:
+            return []
+        label = f"plan {case.number}: one node over {case.nodes} by {case.planner}"
+        return [Figure(label=label, value=self.ratio(alone, case), unit="share", limit=limit)]
+
+    def _patterns(self, case: Case) -> list[Figure]:
+        """Grouping beside round robin: no slower, and with fewer connections."""
+        rival = _case(case.number, case.nodes, "grouping")
+        if case.number < 2 or case.planner != "round_robin" or rival not in self.done or rival == case:
+            return []
+        where = f"plan {case.number} on {case.nodes}: "
+        opened, theirs = (self.runs[c.name][0]["connections"] for c in (rival, case))
+        # The promise is about pairs that took turns; a single round fills the table.
+        limit = 1.0 if len(self.rates(rival)) > 1 else None
+        return [
+            Figure(
+                label=f"{where}round_robin over grouping",
+                value=self.ratio(case, rival),
+                unit="share",
+                limit=limit,
+            ),
+            Figure(
+                label=f"{where}connections of grouping over those of round_robin",
+                value=opened / max(theirs, 1),
+                unit="share",
+                limit=0.99,
+            ),
+        ]
+
+    def _regained(self, case: Case) -> list[Figure]:
+        """How much of what separates round robin from the best is still missing with the policy."""
+        plain = replace(case, policy=None)
+        if plain not in self.done:
+            return []
+        rivals = [c for c in self._peers(case) if c.nodes == case.nodes]
+        best, reached = max(self.ratio(c, plain) for c in rivals), self.ratio(case, plain)
+        missing = (best - reached) / (best - 1.0) if best > 1.0 + NOTHING else 0.0
+        label = f"plan {case.number} on {case.nodes}: share not regained by {case.policy}"
+        return [Figure(label=label, value=missing, unit="share", limit=REGAINED)]
+
+    def _beside(self, case: Case) -> list[Figure]:
+        """Grouping with degradation beside the better of our own planners."""
+        own = [c for p in BESIDE if (c := _case(case.number, case.nodes, p)) in self.done]
+        if not own:
+            return []
+        best = max(own, key=lambda c: self.ratio(c, case))
+        label = f"plan {case.number} on {case.nodes}: grouping + degradation over {best.planner}"
+        return [Figure(label=label, value=self.ratio(case, best), unit="share", limit=1.0)]
+
+    def _moved(self, case: Case) -> list[Figure]:
+        """What a move adds to the batches after it, of a minute; and throughput beside that without moves."""
+        label = "seconds that moving a join adds, of a minute"
+        figures = [
+            Figure(label=label, value=added_s(self.runs[case.name]) / 60.0, unit="share", limit=MOVE_COST)
+        ]
+        still = replace(case, move_every=None, counted=None)
+        if still in self.done:
+            label = f"throughput without moves over that with one every {case.move_every} batches"
+            figures.append(Figure(label=label, value=self.ratio(still, case), unit="share"))
+        return figures
+
+    def _peers(self, case: Case) -> list[Case]:
+        """Whatever ran the same plan without moves from outside."""
+        return [c for c in self.done if c.number == case.number and c.move_every is None]
 
 
-def _regained(case: Case, wanted: Sequence[Case], rates: Any) -> list[Figure]:
-    """How much of what separates round robin from the best is still missing with the policy."""
-    plain = Case(number=case.number, nodes=case.nodes, planner="round_robin")
-    peers = [c for c in wanted if (c.number, c.nodes, c.move_every) == (case.number, case.nodes, None)]
-    if plain not in peers:
-        return []
-    missing = []
-    for index, start in enumerate(rates(plain)):
-        best = max(rates(peer)[index] for peer in peers)
-        missing.append((best - rates(case)[index]) / (best - start) if best > start else 0.0)
-    label = f"plan {case.number} on {case.nodes}: share not regained by {case.policy}"
-    return [Figure(label=label, value=median(missing), unit="share", limit=REGAINED)]
+def added_s(runs: Sequence[Mapping[str, Any]]) -> float:
+    """Seconds that a move adds, in the mean: the batches at a move, over those later under the same plan.
+
+    Examples
+    --------
+    >>> steps = [{"wall_s": s, "moves": m} for s, m in ((2.5, 1), (2.1, 0), (2.0, 0), (2.0, 0))]
+    >>> round(added_s([{"steps": steps}]), 3)
+    0.6
+    """
+    added = []
+    for run in runs:
+        steps = run["steps"]
+        starts = [place for place, step in enumerate(steps) if step["moves"]]
+        for start, end in zip(starts, [*starts[1:], len(steps)], strict=True):
+            walls = [step["wall_s"] for step in steps[start:end]]
+            if len(walls) > DISTURBED:
+                usual = median(walls[DISTURBED:])
+                added.append(sum(walls[:DISTURBED]) - DISTURBED * usual)
+    return sum(added) / len(added) if added else 0.0
 
 
-def _notes(found: Mapping[str, Any], wanted: Sequence[Case], rounds: int) -> list[str]:
+def _notes(found: Mapping[str, Any], done: Sequence[Case]) -> list[str]:
     caps = f"capped at {CAP} core each" if found["capped"] else "NOT capped: this machine does not allow it"
-    lines = [f"workers {caps}; medians of {rounds}"]
-    for case in wanted:
+    lines = [f"workers {caps}; medians over the rounds"]
+    for case in done:
         own = found["runs"][case.name]
+        steps = [step for each in own for step in each["steps"]]
         lines.append(
-            f"{case.name}: {median(each['throughput'] for each in own):.0f} rows/s, "
+            f"{case.name}: {median(each['throughput'] for each in own):.0f} rows/s in {len(own)} rounds, "
             f"{own[0]['connections']} connections at first, {own[-1]['connections_at_the_end']} at the end, "
-            f"{median(each['moves'] for each in own):.0f} moves, fullest node "
-            f"{median(step['fullest_s'] for each in own for step in each['steps']):.2f} CPU s a batch"
+            f"{median(each['moves'] for each in own):.0f} moves; a batch: "
+            f"{median(step['wall_s'] for step in steps):.2f} s, "
+            f"fullest node {median(step['fullest_s'] for step in steps):.2f} CPU s, "
+            f"{median(step['sent'] for step in steps) / 1e6:.1f} MB sent"
         )
     return lines
 
 
-def _predicted(found: Mapping[str, Any], wanted: Sequence[Case]) -> list[str]:
+def _predicted(found: Mapping[str, Any], done: Sequence[Case]) -> list[str]:
     """Equations 3.1 to 3.3: unit costs fitted to one plan on one node, tried on the others."""
     seen: dict[int, dict[str, dict[str, tuple[Work, float]]]] = {}
-    for case in wanted:
+    for case in done:
         if case.nodes == 1 and not case.copies:
             run = found["runs"][case.name][0]
             seen[case.number] = _observed(case, run["boxes"], len(run["steps"]))
@@ -176,6 +281,7 @@ def _observed(
             rows_out=rows_out,
             evaluated=rows_out if join else rows_in,
             state=expected[name].state * steps,
+            batches=steps,
         )
         found.setdefault("join" if join else "stateless", {})[name] = (work, cpu_s)
     return found

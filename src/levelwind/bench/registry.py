@@ -35,6 +35,7 @@ BENCHMARKS = {
     "relaxation": "relaxation of 1,000 queries on 1,550 nodes, against figure 7 and a search of all nodes",
     "reuse": "CPU of 40 queries that share a beginning, against the beginning once and 40 ends",
     "dcape": "the papers' query plans by nodes, pattern and policy: grouping against round_robin",
+    "prediction": "costs by the papers' equations, fitted at one rate and window, against those measured",
     "manager": "CPU of the manager per report at 1,000 nodes and 20,000 operators, against its limit",
     "feasible": "the feasible set measured on a capped cluster, against the model's",
 }

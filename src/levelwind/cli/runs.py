@@ -177,6 +177,9 @@ def figure_lines(status: Mapping[str, Any]) -> list[str]:
     if status.get("shed"):
         counts += f", rows shed {grouped(status['shed'])}"
     lines.append(f"rows out: {out or 'none'}; {counts}")
+    if status.get("shares"):
+        held = ", ".join(f"{name} {share:.0%}" for name, share in status["shares"].items())
+        lines.append(f"overload: take only a share of their rows: {held}")
     return lines
 
 

@@ -34,6 +34,15 @@ class Drop:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shed:
+    """Have an operator that may leave rows out take only this share of them from now on; 1: all."""
+
+    operator: str
+    share: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Alarm:
     """Somebody should look: no plan keeps the nodes below overload, or a rule cannot be kept."""
 
@@ -49,4 +58,4 @@ class AskAgain:
     problems: tuple[str, ...]
 
 
-Instruction = Place | Move | Drop | Alarm | AskAgain
+Instruction = Place | Move | Drop | Shed | Alarm | AskAgain

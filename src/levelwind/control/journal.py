@@ -11,8 +11,9 @@ REJECTED = "rejected"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One decision. ``what`` is accepted, rejected, placed, dropped, done, failed, ignored or alarm.
+    """One decision.
 
+    ``what`` is accepted, rejected, placed, dropped, done, failed, shed, ignored or alarm.
     ``operator``, ``source`` and ``target`` are names, None where there is none. ``load`` is the operator's
     mean load in CPU seconds per second, as far as it was known.
     """

@@ -33,6 +33,8 @@ class Roster:
         Operators on one table have one number; numbered from 0 in the order of the file.
     priority
         The higher, the more important.
+    may_shed
+        Whether an operator says that it may leave rows out under overload.
     """
 
     network: Network
@@ -41,6 +43,7 @@ class Roster:
     movable: NDArray[np.bool_]
     unit: Ints
     priority: Floats
+    may_shed: NDArray[np.bool_]
 
     @cached_property
     def position(self) -> dict[str, int]:
@@ -108,6 +111,7 @@ def make_roster(network: Network, cluster: Cluster) -> Roster:
         movable=~bound[unit],
         unit=unit,
         priority=np.array([o.logical.priority for o in operators], dtype=np.float64),
+        may_shed=np.array([o.logical.may_shed for o in operators], dtype=bool),
     )
 
 

@@ -29,9 +29,10 @@ from levelwind.control.events import (
 )
 from levelwind.control.instructions import Alarm, AskAgain, Drop, Instruction, Move, Place
 from levelwind.control.journal import Journal, Record
-from levelwind.control.manager import JOURNAL, Manager, UnderWay
+from levelwind.control.manager import JOURNAL, Manager
 from levelwind.control.plans import ATTEMPTS
 from levelwind.control.queries import allotted, groups_of, part_of, queries_of
+from levelwind.control.standing import UnderWay
 from levelwind.errors import InputError, Problem, did_you_mean, input_error
 from levelwind.loads.arrays import Ints
 from levelwind.model import Cluster, Network, Node

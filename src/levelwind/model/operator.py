@@ -292,6 +292,11 @@ class Operator:
         return isinstance(self.spec, Join | Multijoin)
 
     @property
+    def may_shed(self) -> bool:
+        """Whether it says that rows may be left out under overload, and is one operator that can do so."""
+        return isinstance(self.spec, Multijoin) and self.spec.shed_rows is not None and not self.spec.diffuse
+
+    @property
     def stated_cost_s(self) -> float:
         """CPU seconds per row, 1 µs if unstated."""
         return DEFAULT_COST_S if self.cost_s is None else self.cost_s

@@ -2,13 +2,15 @@
 
 Up to five workers on this machine, each capped at a part of a core. Plans run as fast as they can with
 ``hops: next``: a batch takes as long as its fullest node. Throughput is rows that the outputs got per second
-of wall time, once warm. Cases take turns, round after round, so that whatever else the machine does falls on
-all of them.
+of wall time, once warm; caps come into force shortly before, so that nobody waits for starting and compiling
+at a third of a core. Cases take turns, round after round, so that whatever else the machine does falls on all
+of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
@@ -24,12 +26,15 @@ from levelwind.runtime.rundir import Command
 
 CAP = 0.35
 # Seconds of stream in a batch, and rows per second of each stream: such that a batch takes one capped node
-# a second or two, more than Spark needs for it besides.
-BATCH_S = 2.0
+# two to four seconds. A batch costs every node 0.1 to 0.16 CPU seconds whatever is in it, a third to half a
+# second under the cap: work must be the larger part of it on five nodes, too.
+BATCH_S = 4.0
 RATES = {0: 450_000.0, 1: 90_000.0, 2: 12_000.0, 3: 4_500.0, 4: 2_250.0}
-# A policy is asked after every batch, once it has seen ten. Until then windows fill, and with ``hops: next``
-# a row takes a batch for every hop: what comes after that many batches is the same whatever the plan.
-PERIOD_S, SETTLE = 0.05, 18
+# A policy is asked after every batch, once it has seen ten and three before: its moves need a few more.
+PERIOD_S, POLICY_SETTLE = 0.05, 22
+# Until then windows fill, and with ``hops: next`` a row takes a batch for every hop: what comes after that
+# many batches is the same whatever the plan. The last few are run under the cap.
+SETTLE, CAPPED_SETTLE = {0: 10, 1: 12, 2: 16, 3: 20, 4: 20}, 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +42,8 @@ class Case:
     """One run: a plan, how many nodes, who places, who moves, and every how many batches a join is moved.
 
     ``window_s`` is that of the joins, ``copies`` (in the place of a plan) a number of one-operator plans side
-    by side, ``requests`` the messages that the run is sent per second and need not heed.
+    by side, ``requests`` the messages that the run is sent per second and need not heed. ``counted`` is a
+    number of batches of its own.
     """
 
     number: int
@@ -48,6 +54,7 @@ class Case:
     window_s: float = 10.0
     copies: int = 0
     requests: float = 0.0
+    counted: int | None = None
 
     @property
     def name(self) -> str:
@@ -58,6 +65,12 @@ class Case:
         window = "" if self.window_s == 10.0 else f", windows of {self.window_s:g} s"
         asked = f", {self.requests:g} requests a second" if self.requests else ""
         return f"{what} on {self.nodes}: {self.planner}{policy}{moved}{window}{asked}"
+
+    @property
+    def settle(self) -> int:
+        """Batches that are left out."""
+        least = 0 if self.policy is None else POLICY_SETTLE
+        return max(least, SETTLE[self.number])
 
     @property
     def network(self) -> Network:
@@ -72,38 +85,61 @@ class Case:
 def run_cases(
     folder: str,
     wanted: Sequence[Mapping[str, Any]],
-    rounds: int,
+    rounds: int | Sequence[int],
     counted: int,
     least_s: float = 0.0,
     cap: float | None = CAP,
+    most_s: float | None = None,
 ) -> dict[str, Any]:
-    """All cases on one cluster, in turns."""
+    """All cases on one cluster, in turns.
+
+    ``rounds`` is for all cases, or for each its own: then those with fewer take part in the last ones. After
+    ``most_s`` seconds no further run begins: what was left out has fewer rounds than were asked for.
+    """
     # Only here: to list figures nobody waits for Spark.
     from levelwind.spark.session import start_session
     from levelwind.testing.loopback import LoopbackCluster
 
     every = [Case(**each) for each in wanted]
+    each_rounds = [rounds] * len(every) if isinstance(rounds, int) else list(rounds)
     found: dict[str, list[dict[str, Any]]] = {case.name: [] for case in every}
-    capped = True
+    capped, began = True, time.perf_counter()
     with LoopbackCluster(workers=max(case.nodes for case in every)) as cluster:
         session = start_session(cluster.master, cluster.configuration, log=Path(folder, "spark.log"))
-        for number in range(rounds):
-            for place, case in enumerate(every if number % 2 == 0 else every[::-1]):
+
+        def put_caps_on() -> None:
+            nonlocal capped
+            cluster.cap(cap)
+            capped = capped and cluster.capped
+
+        most = max(each_rounds)
+        for number in range(most):
+            due = [(p, c) for p, c in enumerate(every) if number >= most - each_rounds[p]]
+            for place, case in due if number % 2 == 0 else due[::-1]:
+                if most_s is not None and time.perf_counter() - began > most_s:
+                    break
                 nodes = cluster.nodes(cap or 1.0, count=case.nodes)
-                cluster.cap(cap)
                 at = Path(folder, f"{number}-{place}")
-                found[case.name].append(run_case(case, nodes, session, at, counted, least_s))
-                capped = capped and cluster.capped
+                own = run_case(case, nodes, session, at, counted, least_s, put_caps_on)
+                found[case.name].append({"round": number, **own})
                 cluster.cap(None)
-    return {"runs": found, "capped": capped}
+    return {"runs": found, "capped": capped, "seconds": time.perf_counter() - began}
 
 
 def run_case(
-    case: Case, nodes: Cluster, session: Any, folder: Path, counted: int, least_s: float
+    case: Case,
+    nodes: Cluster,
+    session: Any,
+    folder: Path,
+    counted: int,
+    least_s: float,
+    put_caps_on: Callable[[], None],
 ) -> dict[str, Any]:
     """Run a case for so many batches and seconds once warm: wall seconds and output rows of each batch."""
     from levelwind.spark.api import prepare
 
+    settle = case.settle
+    counted = counted if case.counted is None else case.counted
     network = case.network
     placement = plan(network, nodes, case.planner).placement
     roots = {output.input.source for output in network.outputs.values()}
@@ -123,6 +159,7 @@ def run_case(
             {
                 "wall_s": step.wall_s,
                 "rows": rows,
+                "moves": len(step.commit.moves),
                 "memory": sum(report.memory_bytes for report in step.reports),
                 "sent": sum(report.sent_bytes for report in step.reports),
                 "fullest_s": max(_spent(step)),
@@ -131,12 +168,14 @@ def run_case(
                 "manager": begun.status.get("manager", {}),
             }
         )
-        for _, box in step.boxes if len(steps) > SETTLE else ():
+        if len(steps) == settle - CAPPED_SETTLE:
+            put_caps_on()
+        for _, box in step.boxes if len(steps) > settle else ():
             own = boxes_seen.setdefault(boxes[box.box].name, [0.0, 0.0, 0.0])
             for place, figure in enumerate((box.rows_in, box.rows_out, box.cpu_s)):
                 own[place] += figure
-        lasted = sum(one["wall_s"] for one in steps[SETTLE:])
-        if len(steps) >= SETTLE + counted and lasted >= least_s:
+        lasted = sum(one["wall_s"] for one in steps[settle:])
+        if len(steps) >= settle + counted and lasted >= least_s:
             asking.set()
             begun.directory.ask(Command("stop"))  # read before the next batch begins
 
@@ -150,7 +189,7 @@ def run_case(
         on_step=note,
         policy=policy,
         period_s=PERIOD_S,
-        moves=_script(case, network, nodes, placement, SETTLE + counted),
+        moves=_script(case, network, nodes, placement, settle + counted),
     )
     pestering = Thread(target=_pester, args=(begun, network, case.requests, asking), daemon=True)
     try:
@@ -161,7 +200,7 @@ def run_case(
     finally:
         asking.set()
         begun.close()
-    kept = steps[SETTLE:]
+    kept = steps[settle:]
     return {
         "throughput": sum(step["rows"] for step in kept) / sum(step["wall_s"] for step in kept),
         "steps": kept,
@@ -200,5 +239,5 @@ def _script(
     away = next(name for name in nodes.names if name != home)
     return [
         ScriptedMove(step=step, operators=(join,), target=away if k % 2 == 0 else home)
-        for k, step in enumerate(range(SETTLE, steps, case.move_every))
+        for k, step in enumerate(range(case.settle, steps, case.move_every))
     ]

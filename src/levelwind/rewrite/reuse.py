@@ -134,8 +134,12 @@ def _rewired(network: Network, served: Mapping[str, str]) -> Network:
     def at(port: Port) -> Port:
         return replace(port, source=served.get(port.source, port.source))
 
+    priority = {name: operator.priority for name, operator in network.operators.items()}
+    for name, by in served.items():
+        # Whoever computes for others is as important as the most important of them.
+        priority[by] = max(priority[by], network.operators[name].priority)
     kept = {
-        name: replace(operator, inputs=tuple(at(port) for port in operator.inputs))
+        name: replace(operator, inputs=tuple(at(port) for port in operator.inputs), priority=priority[name])
         for name, operator in network.operators.items()
         if name not in served
     }

@@ -26,6 +26,8 @@ class Batch:
         How many rows each stream has brought before the step.
     closing
         No row will follow: everything that is open is put out.
+    shares
+        Boxes that are to take only a part of what reaches them, and which part.
     staging
         For each output, the folder for rows that are not yet committed.
     """
@@ -39,4 +41,5 @@ class Batch:
     rows: Mapping[str, int] = field(default_factory=dict)
     closing: bool = False
     in_flight: tuple[InFlight, ...] = ()
+    shares: Mapping[int, float] = field(default_factory=dict)
     staging: Mapping[str, str] = field(default_factory=dict)

@@ -117,6 +117,7 @@ class Coordinator:
         self.clock = clock
         self.last: Commit | None = None
         self._moves: list[Move] = []
+        self._shares: dict[str, float] = {}
         self._silent_since: dict[str, float] = {}
         self._retention = Retention(directory, keep)
 
@@ -175,6 +176,10 @@ class Coordinator:
     def move(self, moves: Iterable[Move]) -> None:
         """From the next step on, operators stand elsewhere; those there already, or gone, are left out."""
         self._moves += moves
+
+    def shed(self, shares: Mapping[str, float]) -> None:
+        """From the next step on, these operators take only such a share of their rows, all others all."""
+        self._shares = dict(shares)
 
     @property
     def step_number(self) -> int:
@@ -259,6 +264,11 @@ class Coordinator:
             rows={} if last is None else last.rows,
             closing=closing,
             in_flight=() if last is None else last.in_flight,
+            shares={
+                box.index: self._shares[box.name] for box in self.layout.boxes if box.name in self._shares
+            }
+            if self._shares
+            else {},
             staging={name: sink.staging for name, sink in self.sinks.items()},
         )
 

@@ -31,7 +31,7 @@ from levelwind.control.events import (
     StatisticsReported,
 )
 from levelwind.control.footprint import Meter
-from levelwind.control.instructions import Alarm, AskAgain, Drop, Instruction, Place
+from levelwind.control.instructions import Alarm, AskAgain, Drop, Instruction, Place, Shed
 from levelwind.control.instructions import Move as Asked
 from levelwind.control.journal import REJECTED
 from levelwind.model import Cluster, Network
@@ -85,7 +85,8 @@ def warm_up(policy: Policy) -> None:
 class Steward:
     """Tells a manager what happens in a run, and keeps what it asks for until the next step.
 
-    Before a step: `watch` the nodes, `change` the network, then `moves`. After it: `saw`.
+    Before a step: `watch` the nodes, `change` the network, then `moves`; ``shares`` are the operators that
+    are to take only a part of their rows. After it: `saw`.
     """
 
     def __init__(
@@ -114,6 +115,7 @@ class Steward:
         self._window = LoadWindow(period_s=balancing.period_s, samples=balancing.samples)
         self._missing: frozenset[str] = frozenset()
         self._lost: set[str] = set()
+        self.shares: dict[str, float] = {}
         self._due: dict[str, Move] = {}
         self._given: set[str] = set()
         self._began: float | None = None
@@ -245,6 +247,10 @@ class Steward:
         if isinstance(instruction, Alarm):
             logger.warning("%s", instruction.text)
             self.alarms.append(instruction.text)
+        elif isinstance(instruction, Shed):
+            self.shares.pop(instruction.operator, None)
+            if instruction.share < 1.0:
+                self.shares[instruction.operator] = instruction.share
         elif isinstance(instruction, Drop):
             self._due.pop(instruction.operator, None)
         elif isinstance(instruction, Place | Asked):

@@ -14,6 +14,7 @@ from levelwind.operators.hashing import xxhash64
 from levelwind.operators.model import SECONDS, burn, outright_load_s
 from levelwind.operators.protocol import Stepped
 from levelwind.operators.rows import END, ORDER, Arrived
+from levelwind.operators.shedding import thinned
 from levelwind.operators.state import Segment, State
 from levelwind.operators.types import empty_frame
 from levelwind.runtime.batch import Batch
@@ -152,18 +153,19 @@ class NodeStep:
         inputs = [self._arrived(box, watermarks[box.index]) for box in group.boxes]
         start = time.process_time()
         try:
-            results = group.step(states, inputs)
+            taken = [self._thinned(box, own) for box, own in zip(group.boxes, inputs, strict=True)]
+            results = group.step(states, taken)
             self._burn(group.boxes[0])
         except Exception as error:
             names = ", ".join(box.name for box in group.boxes)
             message = f"operator {names}: {type(error).__name__}: {error}"
             raise RunError(message) from error
         cpu = (time.process_time() - start) / len(group.boxes)
-        for box, before, arrived, result, load in zip(
-            group.boxes, states, inputs, results, loads, strict=True
+        for box, before, arrived, kept, result, load in zip(
+            group.boxes, states, inputs, taken, results, loads, strict=True
         ):
             begin = time.process_time()
-            out = 0
+            out, rows_in = 0, sum(input.rows.height for input in arrived)
             for route, rows in result.outputs.items():
                 out += rows.height
                 if rows.height:
@@ -174,7 +176,7 @@ class NodeStep:
             self.task.boxes.append(
                 BoxReport(
                     box=box.index,
-                    rows_in=sum(input.rows.height for input in arrived),
+                    rows_in=rows_in,
                     rows_out=out,
                     cpu_s=cpu + time.process_time() - begin,
                     state_bytes=result.state.bytes,
@@ -183,7 +185,7 @@ class NodeStep:
                     loaded_bytes=load[0],
                     loaded_s=load[1],
                     rejected=sum(rejected.rows.height for rejected in result.rejected),
-                    shed=result.shed,
+                    shed=result.shed + rows_in - sum(input.rows.height for input in kept),
                 )
             )
 
@@ -204,6 +206,13 @@ class NodeStep:
                 rows = empty_frame(self.layout.types[port], ordered=port in self.layout.ordered)
             arrived.append(Arrived(rows, watermark))
         return arrived
+
+    def _thinned(self, box: Box, arrived: Sequence[Arrived]) -> list[Arrived]:
+        """What a box takes of what has reached it: all, unless it is to leave rows out."""
+        share = self.batch.shares.get(box.index, 1.0)
+        if share >= 1.0:
+            return list(arrived)
+        return [Arrived(thinned(each.rows, share), each.watermark) for each in arrived]
 
     def _send(self, box: Box, port: Port, rows: pl.DataFrame) -> Iterator[Message]:
         """To outputs, to boxes of this superstep, and to those of later ones."""

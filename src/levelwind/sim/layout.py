@@ -13,7 +13,7 @@ from levelwind.loads.problem import Problem
 from levelwind.model import Join, Model, Multijoin, Operator
 from levelwind.rewrite.split import PhysicalOperator, PhysicalStream
 from levelwind.sim.arrivals import Arrivals
-from levelwind.sim.kernel import BINS
+from levelwind.sim.notes import BINS
 from levelwind.sim.tables import (
     EVENT,
     FLOW,

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from levelwind.loads.problem import Problem
-from levelwind.sim import kernel
+from levelwind.sim import interventions, kernel
 from levelwind.sim.arrivals import Arrivals
 from levelwind.sim.layout import Choices, lay_out, node_rows, ready_rows
+from levelwind.sim.notes import BINS_PER_OCTAVE, LEAST_LATENCY_S
 from levelwind.sim.tables import NOWHERE, Floats, Ints, Rule, Table
 
 
@@ -112,12 +113,12 @@ class Simulator:
         A tuple in service is finished where it is. O(queue of the node it leaves).
         """
         self._make_room()
-        kernel.start_move(self._tables, operator, node, self.now_s + takes_s)
+        interventions.start_move(self._tables, operator, node, self.now_s + takes_s)
 
     def lose_node(self, node: int) -> None:
         """A node is gone. Its operators stand nowhere, with what waited there, until they are moved."""
         self._make_room()
-        kernel.lose_node(self._tables, node)
+        interventions.lose_node(self._tables, node)
 
     def add_node(self, name: str, *, cpu: float = 1.0, bandwidth: float = np.inf) -> int:
         """A further node; its number. Where latencies are stated, it is at distance 0 from all others."""
@@ -144,7 +145,7 @@ class Simulator:
 
     def restart_clean(self, assignment: Ints) -> None:
         """Put every operator in its place and empty all queues; the sources go on as they were."""
-        kernel.clear(self._tables)
+        interventions.clear(self._tables)
         self._tables.operators["node"] = assignment
         self._tables.operators["away"] = 0
 
@@ -189,7 +190,7 @@ class Simulator:
         O(rows in the system).
         """
         held = np.zeros(len(self._tables.operators))
-        kernel.count_held(self._tables, held)
+        interventions.count_held(self._tables, held)
         return held
 
     @property
@@ -241,7 +242,7 @@ class Simulator:
         work_s = float(self._total["work_sum_s"])
         counts = np.cumsum(self._tables.histogram)
         places = np.searchsorted(counts, np.array([0.5, 0.99]) * results)
-        at_s = kernel.LEAST_LATENCY_S * 2.0 ** ((places + 0.5) / kernel.BINS_PER_OCTAVE)
+        at_s = LEAST_LATENCY_S * 2.0 ** ((places + 0.5) / BINS_PER_OCTAVE)
         p50_s, p99_s = np.where(places == 0, 0.0, at_s).tolist()
         return Latencies(
             results=results,

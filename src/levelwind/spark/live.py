@@ -175,6 +175,8 @@ class Run:
             status["manager"] = self._steward.footprint
             if self._steward.alarms:
                 status["alarms"] = list(self._steward.alarms)
+            if self._steward.shares:
+                status["shares"] = dict(self._steward.shares)
         return status if self.failure is None else {**status, "failure": self.failure}
 
     @property
@@ -364,6 +366,7 @@ class Run:
             ]
             for decision in steward.decisions():
                 self.directory.append_decision({"step": step, **decision})
+            self.spark_run.shed(steward.shares)
             # The last word on an operator counts: what somebody asks for goes before what a policy proposes.
             return [*steward.moves(), *scripted, *asked]
 

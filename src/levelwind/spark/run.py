@@ -198,6 +198,11 @@ class SparkRun:
         finally:
             self._pausing = False
 
+    def shed(self, shares: Mapping[str, float]) -> None:
+        """From the next batch on, these operators take only such a share of their rows."""
+        assert self.coordinator is not None
+        self.coordinator.shed(shares)
+
     def change(
         self,
         network: Network,

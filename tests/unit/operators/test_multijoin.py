@@ -15,8 +15,8 @@ from levelwind.model.operator import Multijoin, PairFunction
 from levelwind.operators.multijoin import make_multijoin
 from levelwind.operators.multijoin.condition import make_condition
 from levelwind.operators.multijoin.order import best_order, measured_now, selectivities
-from levelwind.operators.multijoin.shedding import at_most
 from levelwind.operators.rows import BEGINNING, END, ORDER, TIME, Arrived, RowType
+from levelwind.operators.shedding import at_most
 from levelwind.operators.state import EMPTY
 
 DTYPES = {"bigint": pl.Int64(), "double": pl.Float64(), "tinyint": pl.Int8(), "string": pl.String()}

@@ -12,7 +12,8 @@ from levelwind.frontend import load_network, parse_network
 from levelwind.model import Cluster
 from levelwind.planning import measure
 from levelwind.reproduce import registry
-from levelwind.reproduce.dcape import FIGURES, at_least
+from levelwind.reproduce.dcape import FIGURES
+from levelwind.reproduce.dcape_curves import at_least
 from levelwind.reproduce.dcape_runs import Case
 from levelwind.reproduce.query_plans import SIZES, depth_of, query_plan, side_by_side
 

@@ -142,3 +142,12 @@ def test_what_goes_hands_over_to_one_of_those_it_served():
     assert handed_over(before, after) == {"a": "b"}
     assert handed_over(after, shared_anew(made(where("c", "v > 1")), after)) == {"b": "c"}
     assert handed_over(before, before) == {}
+
+
+def test_whoever_computes_for_others_is_as_important_as_any_of_them():
+    network = made(where("a", "v > 1", priority=1), where("b", "1 < v", priority=4), where("c", "v > 1"))
+    shared = share(network)
+    assert shared.served_by == {"b": "a", "c": "a"}
+    assert shared.network.operators["a"].priority == 4
+    # What is asked for stays as it was written.
+    assert network.operators["a"].priority == 1

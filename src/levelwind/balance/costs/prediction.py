@@ -1,7 +1,9 @@
 """What operators will cost, from rates, selectivity, window and state: equations 3.1 to 3.3 of seed 003.
 
 The paper's letters: ω is the time to read a row from a queue or write it to one, ρ to evaluate a row (of a
-join: a pair), ψ to look at a row of state when old ones are purged, σ(n) the rows that come out of n.
+join: a pair), ψ to look at a row of state when old ones are purged, σ(n) the rows that come out of n. Rows
+come in batches here, and purging is done once in each; what a batch costs whatever is in it is a fourth unit
+cost, which the paper has no use for.
 """
 
 from __future__ import annotations
@@ -13,26 +15,31 @@ from itertools import combinations
 import numpy as np
 
 from levelwind.loads.problem import make_problem
-from levelwind.model import Cluster, Join, Network
+from levelwind.model import Aggregate, Cluster, Join, Network, TimeWindow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitCosts:
-    """ω, ρ and ψ in CPU seconds."""
+    """ω, ρ and ψ in CPU seconds, and what a batch costs by itself."""
 
     queue_s: float
     evaluate_s: float
     purge_s: float = 0.0
+    batch_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What an operator did, or will do: rows in and out, rows or pairs evaluated, rows of state looked at."""
+    """What an operator did, or will do: rows in and out, rows or pairs evaluated, rows of state looked at.
+
+    ``batches`` is how often it was called.
+    """
 
     rows_in: float
     rows_out: float
     evaluated: float
     state: float = 0.0
+    batches: float = 0.0
 
     def cost(self, unit: UnitCosts) -> float:
         """CPU seconds by equations 3.2 and 3.3.
@@ -45,7 +52,18 @@ class Work:
         600.0
         """
         queues = (self.rows_in + self.rows_out) * unit.queue_s
-        return queues + self.evaluated * unit.evaluate_s + self.state * unit.purge_s
+        kept = self.state * unit.purge_s + self.batches * unit.batch_s
+        return queues + self.evaluated * unit.evaluate_s + kept
+
+    def over(self, seconds: float, batches: int) -> Work:
+        """Work of one second as that of so many, in so many batches: state is looked at once in each."""
+        return Work(
+            rows_in=self.rows_in * seconds,
+            rows_out=self.rows_out * seconds,
+            evaluated=self.evaluated * seconds,
+            state=self.state * batches,
+            batches=batches,
+        )
 
 
 def join_work(left: float, right: float, left_state: float, right_state: float, rows_out: float) -> Work:
@@ -61,8 +79,9 @@ def join_work(left: float, right: float, left_state: float, right_state: float, 
 def expected_work(network: Network, *, hashed: bool = True) -> dict[str, Work]:
     """What every operator as written will do per second, by stated rates, selectivities and windows.
 
-    A join keeps of each side what came within its window. With ``hashed`` a pair counts as evaluated if it is
-    put out, as where rows are found by key; otherwise all pairs count, as printed.
+    A join keeps of each side what came within its window, an aggregate the groups of its open windows: those
+    that it puts out in the length of one. With ``hashed`` a pair counts as evaluated if it is put out, as
+    where rows are found by key; otherwise all pairs count, as printed.
     """
     problem = make_problem(network, Cluster.equal(1))
 
@@ -81,30 +100,35 @@ def expected_work(network: Network, *, hashed: bool = True) -> dict[str, Work]:
                 work = Work(rows_in=work.rows_in, rows_out=out, evaluated=out, state=work.state)
             found[name] = work
         else:
-            found[name] = Work(rows_in=sum(taken), rows_out=out, evaluated=sum(taken))
+            window = operator.spec.window if isinstance(operator.spec, Aggregate) else None
+            state = out * window.size_s if isinstance(window, TimeWindow) else 0.0
+            found[name] = Work(rows_in=sum(taken), rows_out=out, evaluated=sum(taken), state=state)
     return found
 
 
 def fitted(seen: Iterable[tuple[Work, float]]) -> UnitCosts:
-    """ω, ρ and ψ that explain measured CPU seconds best, by relative error, none of them below 0.
+    """Unit costs that explain measured CPU seconds best, by relative error, none of them below 0.
 
     Nothing tells ω from ρ if every operator puts out as many rows as it evaluates: then only their sum
     counts. O(observations).
     """
     rows = list(seen)
-    columns = np.array([[w.rows_in + w.rows_out, w.evaluated, w.state] for w, _ in rows], dtype=float)
+    columns = np.array(
+        [[w.rows_in + w.rows_out, w.evaluated, w.state, w.batches] for w, _ in rows], dtype=float
+    )
     spent = np.array([cpu_s for _, cpu_s in rows], dtype=float)
     weight = 1.0 / np.maximum(spent, 1e-12)
-    best, found = np.inf, np.zeros(3)
-    for size in (1, 2, 3):
-        for chosen in combinations(range(3), size):
+    best, found = np.inf, np.zeros(4)
+    for size in (1, 2, 3, 4):
+        for chosen in combinations(np.flatnonzero(columns.any(axis=0)).tolist(), size):
             own = columns[:, chosen] * weight[:, None]
             solved, *_ = np.linalg.lstsq(own, spent * weight, rcond=None)
             error = float(((own @ solved - 1.0) ** 2).sum())
             if (solved >= 0).all() and error < best * (1 - 1e-9):
-                best, found = error, np.zeros(3)
+                best, found = error, np.zeros(4)
                 found[list(chosen)] = solved
-    return UnitCosts(queue_s=float(found[0]), evaluate_s=float(found[1]), purge_s=float(found[2]))
+    queue_s, evaluate_s, purge_s, batch_s = found.tolist()
+    return UnitCosts(queue_s=queue_s, evaluate_s=evaluate_s, purge_s=purge_s, batch_s=batch_s)
 
 
 def relative_errors(seen: Mapping[str, tuple[Work, float]], unit: UnitCosts) -> dict[str, float]:

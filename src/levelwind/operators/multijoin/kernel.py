@@ -25,9 +25,9 @@ from levelwind.operators.multijoin.order import (
 )
 from levelwind.operators.multijoin.pair_tests import pair_tests
 from levelwind.operators.multijoin.partials import Partials, columns_of, single
-from levelwind.operators.multijoin.shedding import at_most
 from levelwind.operators.protocol import Kernel, Stepped
 from levelwind.operators.rows import BEGINNING, END, ORDER, TIME, Arrived, Rejected, RowType
+from levelwind.operators.shedding import at_most
 from levelwind.operators.state import State, Table, one_frame
 from levelwind.operators.timespans import microseconds
 

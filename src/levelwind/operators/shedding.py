@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from levelwind.operators.hashing import xxhash64
+from levelwind.operators.rows import ORDER
 
 
 def at_most(rows: pl.DataFrame, most: int) -> pl.DataFrame:
@@ -16,5 +17,11 @@ def at_most(rows: pl.DataFrame, most: int) -> pl.DataFrame:
     """
     if rows.height <= most:
         return rows
-    hashes = xxhash64(rows.get_columns(), [None] * rows.width).to_numpy()
+    content = rows.drop(ORDER, strict=False).get_columns()
+    hashes = xxhash64(content, [None] * len(content)).to_numpy()
     return rows[np.sort(np.argsort(hashes, kind="stable")[:most])]
+
+
+def thinned(rows: pl.DataFrame, share: float) -> pl.DataFrame:
+    """That share of the rows, at least one if there are any; chosen as `at_most` does."""
+    return at_most(rows, max(1, round(share * rows.height)))

@@ -1,0 +1,74 @@
+"""The policy, asked with all that a manager knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from levelwind.balance.costs.protocol import LOAD
+from levelwind.balance.protocol import CostPolicy, Policy, Proposal, Situation
+from levelwind.control.distances import Distances
+from levelwind.control.events import LatencyMeasured
+from levelwind.control.references import References
+from levelwind.control.standing import Standing
+from levelwind.loads.arrays import Floats
+from levelwind.model import Cluster
+
+
+class Adviser:
+    """Makes the situation that a policy judges by, and remembers what it needs over time.
+
+    ``policy`` None: nobody is asked. ``rng`` is chance for the policy.
+    """
+
+    def __init__(self, policy: Policy | None, cluster: Cluster, *, rng: np.random.Generator) -> None:
+        self._policy, self._rng = policy, rng
+        self._distances, self._references = Distances(cluster), References()
+
+    @property
+    def asked(self) -> bool:
+        """Whether there is a policy to ask."""
+        return self._policy is not None
+
+    @property
+    def statistics(self) -> frozenset[str]:
+        """Names of the statistics that the policy needs beside the load."""
+        return self._policy.statistics - {LOAD} if isinstance(self._policy, CostPolicy) else frozenset()
+
+    def measured(self, event: LatencyMeasured) -> None:
+        """Take latencies in."""
+        self._distances.measured(event)
+
+    def proposals(
+        self, standing: Standing, series: Floats, state_bytes: Floats, seen: Mapping[str, Floats]
+    ) -> Sequence[Proposal]:
+        """What the policy proposes; every operator must stand on a live node.
+
+        Rows of ``series``, ``state_bytes`` and ``seen`` follow the roster. O(operators), and the policy's.
+        """
+        if self._policy is None:
+            return ()
+        roster, nodes = standing.roster, standing.live_nodes
+        movable = roster.movable.copy()
+        for operator in standing.under_way:
+            movable[list(roster.together(roster.position[operator]))] = False
+        weighs_costs = isinstance(self._policy, CostPolicy)
+        situation = Situation(
+            series=series,
+            node=standing.index.copy(),
+            cpu=standing.cpu,
+            movable=movable,
+            unit=roster.unit,
+            state_bytes=state_bytes,
+            around=self._distances.around(roster.network, nodes),
+            nodes=nodes,
+            facts=roster.facts if weighs_costs else None,
+            seen=seen,
+        )
+        if isinstance(self._policy, CostPolicy):
+            cost = self._policy.costs(situation)
+            reference = self._references.seen(roster.names, standing.index, standing.live, cost)
+            situation = replace(situation, reference=reference)
+        return self._policy.propose(situation, rng=self._rng)

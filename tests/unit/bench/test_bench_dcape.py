@@ -1,0 +1,120 @@
+"""What the benchmark of the query plans runs, and what it says of made-up figures: no Spark is started."""
+
+from __future__ import annotations
+
+import pytest
+
+from levelwind.bench.dcape import MOVES, cases, summary
+from levelwind.model import Cluster
+from levelwind.planning import plan
+from levelwind.reproduce.dcape_runs import Case
+
+# Connections of the patterns.
+CONNECTIONS = {"round_robin": 12, "grouping": 3}
+
+
+def step(case, number):
+    moved = case.move_every is not None and number % case.move_every == 0
+    return {
+        "wall_s": 2.6 if moved else 2.0,
+        "moves": int(moved),
+        "rows": 100,
+        "sent": 1e6,
+        "fullest_s": 0.5,
+    }
+
+
+def made_up(wanted, throughput, skipped=()):
+    """A run for every round of every case; cases with fewer rounds have the last ones."""
+    most = max(wanted.values())
+    runs = {}
+    for case, rounds in wanted.items():
+        runs[case.name] = [
+            {
+                "round": number,
+                "throughput": throughput(case) * (1 + number / 100),
+                "steps": [step(case, k) for k in range(case.counted or 5)],
+                "moves": 0,
+                "connections": CONNECTIONS.get(case.planner, 5),
+                "connections_at_the_end": 3,
+                "boxes": {},
+            }
+            for number in range(most - rounds, most)
+            if case.name not in skipped
+        ]
+    return {"runs": runs, "capped": True, "seconds": 1.0}
+
+
+def as_promised(case):
+    base = {"round_robin": 100.0, "grouping": 130.0}.get(case.planner, 150.0)
+    base = 140.0 if case.policy else base
+    return base * (0.7 + 0.1 * case.nodes) if case.number > 1 else 100.0
+
+
+def figures(result):
+    return {figure.label: figure for figure in result.figures}
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_every_promise_has_a_figure(full):
+    found = figures(summary(made_up(cases(full), as_promised), cases(full)))
+    plans = (2, 3, 4) if full else (2,)
+    for number in plans:
+        where = f"plan {number} on 3: "
+        assert found[f"{where}round_robin over grouping"].value == pytest.approx(100 / 130)
+        assert found[f"{where}round_robin over grouping"].limit == 1.0
+        assert found[f"{where}connections of grouping over those of round_robin"].value == 0.25
+        # From 100 to 140 of 150.
+        assert found[f"{where}share not regained by degradation"].value == pytest.approx(0.2)
+        assert found[f"{where}grouping + degradation over resilient"].limit == 1.0
+        most = 5 if full else 3
+        assert found[f"plan {number}: one node over {most} by grouping"].value < 1.0
+    assert found["plan 1: one node over 3 by round_robin"].limit == pytest.approx(1.1)
+    # Two batches of 2.6 and 2.0 where there would be two of 2.0.
+    assert found["seconds that moving a join adds, of a minute"].value == pytest.approx(0.01)
+    assert all(figure.ok is not False for figure in found.values())
+
+
+def test_broken_promises_are_seen():
+    def broken(case):
+        if case.number == 1:
+            return 100.0 / case.nodes
+        return {"round_robin": 130.0, "grouping": 100.0}.get(case.planner, 80.0)
+
+    found = figures(summary(made_up(cases(False), broken), cases(False)))
+    missed = {label for label, figure in found.items() if figure.ok is False}
+    assert missed == {
+        "plan 2 on 3: round_robin over grouping",
+        "plan 2 on 3: grouping + degradation over resilient",
+        "plan 1: one node over 3 by round_robin",
+        "plan 2: one node over 3 by grouping",
+    }
+
+
+def test_what_there_was_no_time_for_is_said():
+    wanted = cases(True)
+    late = [case.name for case in list(wanted)[-4:]]
+    result = summary(made_up(wanted, as_promised, skipped=late), wanted)
+    assert late[0] in result.notes[-1]
+
+
+def test_all_nodes_and_both_patterns_are_in_the_full_table():
+    wanted = cases(True)
+    for number in (1, 2, 3, 4):
+        assert Case(number=number, nodes=1, planner="round_robin") in wanted
+        for nodes in (2, 3, 4, 5):
+            for planner in ("round_robin", "grouping"):
+                assert Case(number=number, nodes=nodes, planner=planner) in wanted
+    pairs = [case for case, rounds in wanted.items() if rounds == 5 and case.policy is None]
+    assert {(case.number, case.planner) for case in pairs} == {
+        (number, planner) for number in (2, 3, 4) for planner in ("round_robin", "grouping")
+    }
+    (moved,) = [case for case in wanted if case.move_every is not None]
+    assert moved.counted == MOVES * moved.move_every
+
+
+@pytest.mark.parametrize("planner", ["correlation", "resilient"])
+def test_our_planners_place_the_plans(planner):
+    network = Case(number=2, nodes=3, planner=planner).network
+    made = plan(network, Cluster.equal(3), planner)
+    assert set(made.placement) == set(network.operators)
