@@ -132,7 +132,7 @@ def run(
     run_dir: RunDir = None,
     moves_file: MovesFile = None,
     until_idle: UntilIdle = False,
-    reuse: Reuse = False,
+    reuse: Reuse = True,
     replan_after: ReplanAfter = None,
     conf: Conf = None,
     seed: Seed = 0,
