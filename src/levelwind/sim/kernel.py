@@ -37,6 +37,7 @@ ONE_PER_NODE = 1
 ARRIVED, FINISHED, RESULT = int(TraceKind.ARRIVED), int(TraceKind.FINISHED), int(TraceKind.RESULT)
 DELIVERED, SUSPENDED = int(TraceKind.DELIVERED), int(TraceKind.SUSPENDED)
 RESUMED, LOST = int(TraceKind.RESUMED), int(TraceKind.LOST)
+DROPPED = int(TraceKind.DROPPED)
 
 
 # ---- tuples, events, chance, trace -------------------------------------------------------------------------
@@ -681,6 +682,38 @@ def lose_node(t: Tables, number: int) -> None:
         item = following
     if left >= 0:
         _enqueue(t, left, total.now_s)
+
+
+@compiled
+def drop(t: Tables, number: int) -> None:
+    """Take an operator away, with what waits for it and its windows. O(queue of its node).
+
+    A row in service is worked off; rows on the network stay with it, and go when this is called again.
+    """
+    total, operator = t.totals[0], t.operators[number]
+    if operator.node >= 0:
+        _note(t, total.now_s, DROPPED, number, operator.node, 0.0)
+    if not operator.away:
+        _park_all(t, number)
+    item = operator.parked_head
+    operator.parked_head = operator.parked_tail = NOWHERE
+    while item >= 0:
+        following = t.tuples[item].follower
+        _release(t, item)
+        total.dropped += 1
+        item = following
+    for side in range(operator.side_start, operator.side_end):
+        t.sides[side].count = 0
+    operator.away = 1
+    operator.node = NOWHERE
+    operator.era += 1
+
+
+@compiled
+def place(t: Tables, number: int, node: int) -> None:
+    """Have an operator that stands nowhere begin on a node at once."""
+    t.operators[number].node = node
+    _resume(t, number, t.totals[0].now_s)
 
 
 @compiled
