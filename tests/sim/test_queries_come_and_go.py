@@ -64,12 +64,12 @@ def traced(told, **more):
     pieces = []
     run = Run(told, trace=pieces.append, **more)
     outcome = run.outcome()
-    names = {TraceKind.RESULT: run.simulator.plumbing.flows, TraceKind.ARRIVED: run.simulator.plumbing.sources}
-    names[TraceKind.LOST] = run.simulator.node_names
+    plumbing, operators = run.simulator.plumbing, run.problem.physical.names
+    names = {TraceKind.RESULT: plumbing.flows, TraceKind.ARRIVED: plumbing.sources}
     found = []
     for row in np.concatenate(pieces):
         kind = TraceKind(int(row["kind"]))
-        found.append((float(row["at_s"]), kind, names.get(kind, run.problem.physical.names)[row["what"]]))
+        found.append((float(row["at_s"]), kind, names.get(kind, operators)[row["what"]]))
     return run, outcome, found
 
 
@@ -101,7 +101,11 @@ def test_the_others_are_as_without_it_and_it_is_there_for_its_time():
 
 def test_it_may_go_first_and_come_back():
     _, _, alone = traced(scenario(without(queries(), ["b"])))
-    changes = (Change(at_s=3.0, removed=("b",)), Change(at_s=8.0, added=("b",)), Change(at_s=15.0, removed=("b",)))
+    changes = (
+        Change(at_s=3.0, removed=("b",)),
+        Change(at_s=8.0, added=("b",)),
+        Change(at_s=15.0, removed=("b",)),
+    )
     _, _, events = traced(scenario(queries(), *changes))
     assert of(events, "a", "c") == of(alone, "a", "c")
     there = np.array(results(events, "b")) - WARMUP
@@ -134,10 +138,10 @@ def test_a_shared_operator_stays_as_long_as_one_query_uses_it():
 def test_a_shared_operator_goes_with_the_last_query_that_used_it():
     net = twins()
     more = model("d", "I", cost=1e-2, pinned="n4")
-    net = network(
-        *net.operators.values(), more, streams=(STREAM,), outputs={**net.outputs, **outputs("d")}
+    net = network(*net.operators.values(), more, streams=(STREAM,), outputs={**net.outputs, **outputs("d")})
+    changes = tuple(
+        Change(at_s=at_s, removed=(name,)) for at_s, name in ((4.0, "a"), (9.0, "b"), (13.0, "c"))
     )
-    changes = tuple(Change(at_s=at_s, removed=(name,)) for at_s, name in ((4.0, "a"), (9.0, "b"), (13.0, "c")))
     _, outcome, _ = traced(scenario(net, *changes, reuse=True))
     load = outcome.timeline.load[0]
     assert load[:13] == pytest.approx(0.2)

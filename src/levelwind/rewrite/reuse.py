@@ -76,9 +76,7 @@ def share(
     wanted = set(prefer)
     for key, names in classes.items():
         leader[key] = min(names, key=lambda name: (name not in wanted, place[name]))
-    served = {
-        name: leader[key] for name, key in keys.items() if leader[key] != name and name not in wanted
-    }
+    served = {name: leader[key] for name, key in keys.items() if leader[key] != name and name not in wanted}
     _keep_named(network, served)
     if not served:
         return Shared.alone(network)

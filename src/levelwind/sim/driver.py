@@ -320,9 +320,7 @@ class Run:
     def _placement(self, assignment: Ints) -> dict[str, str]:
         """Where the operators stand that are there."""
         nodes = self.problem.cluster.names
-        return {
-            name: nodes[i] for name, i in zip(self._names, assignment.tolist(), strict=True) if i >= 0
-        }
+        return {name: nodes[i] for name, i in zip(self._names, assignment.tolist(), strict=True) if i >= 0}
 
     def _assignment(self, placement: Mapping[str, str]) -> Ints:
         """The node of each operator; that of one that is not there is nowhere."""

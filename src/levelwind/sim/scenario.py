@@ -43,8 +43,8 @@ class Named:
 class Change:
     """What happens ``at_s`` seconds after recording began: a node is lost or joins, queries come or go.
 
-    ``added`` and ``removed`` name outputs or SQL queries of the network. One that is added first was not there
-    before.
+    ``added`` and ``removed`` name outputs or SQL queries of the network. One that is added first is not there
+    until then.
     """
 
     at_s: float

@@ -80,9 +80,7 @@ class World:
         self.shared = shared_anew(network, before) if self.reuse else Shared.alone(network)
         layout = Layout(self.shared.network)
         placement = {box.name: NODES[box.index % 2] for box in layout.boxes}
-        self.coordinator.change(
-            layout, placement, inherited=inherited(before, self.shared), **self.told()
-        )
+        self.coordinator.change(layout, placement, inherited=inherited(before, self.shared), **self.told())
 
     def read(self, seconds):
         times = [(self.second + each) * 1_000_000 for each in range(seconds)]
