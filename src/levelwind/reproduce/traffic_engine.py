@@ -89,6 +89,7 @@ def engine_side(
                 placement=plan(told, nodes, planner, seed=seed),
                 run_dir=Path(folder, planner),
                 until_idle=True,
+                reuse=False,
                 on_step=steps.append,
             )
             capped = capped and cluster.capped
