@@ -132,7 +132,7 @@ def run(
     run_dir: RunDir = None,
     moves_file: MovesFile = None,
     until_idle: UntilIdle = False,
-    reuse: Reuse = True,
+    reuse: Reuse = False,
     replan_after: ReplanAfter = None,
     conf: Conf = None,
     seed: Seed = 0,

@@ -52,7 +52,7 @@ def run(
     moved_load_budget: float | None = None,
     groups: str | None = None,
     until_idle: bool = False,
-    reuse: bool = True,
+    reuse: bool = False,
     on_step: Callable[[Step], None] | None = None,
     seed: int = 0,
 ) -> Run:
@@ -130,7 +130,7 @@ def prepare(
     moved_load_budget: float | None = None,
     groups: str | None = None,
     until_idle: bool = False,
-    reuse: bool = True,
+    reuse: bool = False,
     on_step: Callable[[Step], None] | None = None,
     seed: int = 0,
 ) -> Run:
