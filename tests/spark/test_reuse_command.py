@@ -59,7 +59,7 @@ def rows(tried, names=OUTPUTS):
 def test_the_same_rows_with_and_without(tmp_path):
     shared, apart = made(tmp_path / "shared", length="50s"), made(tmp_path / "apart", length="50s")
     shared.run("--until-idle", "--reuse")
-    apart.run("--until-idle")
+    apart.run("--until-idle", "--no-reuse")
     assert rows(shared) == rows(apart)
     seen = set(shared.ask("stats")["operators"])
     assert {"big", "sum", "other_sum", "one", "two"} <= seen
@@ -69,13 +69,31 @@ def test_the_same_rows_with_and_without(tmp_path):
     assert standing["also_sum"] == standing["sum"]
 
 
-def test_the_one_that_computes_for_another_cannot_go_alone(tmp_path):
+def test_the_one_that_computes_goes_and_the_other_goes_on(tmp_path):
     tried = made(tmp_path / "live", length="300s", speed="1", batch="30s")
-    with tried.started("--reuse") as process:
+    checkpoint = str(tried.folder / "checkpoint")
+    with tried.started("--checkpoint", checkpoint, "--reuse") as process:
         tried.wait_for_steps(2, process)
-        (problem, *_) = tried.ask("remove", "sums", "--timeout", "300", code=2)
-        assert "share" in problem["rule"]
-        removed = tried.ask("remove", "twos", "--timeout", "300")
-        assert "two" in removed["operators"]
+        removed = tried.ask("remove", "sums", "ones", "--timeout", "300")
+        assert "sum" in removed["operators"]
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+    answer = tried.run("--until-idle", "--checkpoint", checkpoint, "--reuse")
+    assert set(answer["outputs"]) == {"also_sums", "others", "twos"}
+    whole = made(tmp_path / "whole", length="300s", batch="30s")
+    whole.run("--until-idle", "--no-reuse")
+    kept = ("also_sums", "others", "twos")
+    assert rows(tried, kept) == rows(whole, kept)
+
+
+def test_a_run_goes_on_without_sharing_from_the_checkpoint_of_one_that_shared(tmp_path):
+    tried = made(tmp_path / "live", length="300s", speed="1", batch="30s")
+    checkpoint = str(tried.folder / "checkpoint")
+    with tried.started("--checkpoint", checkpoint, "--reuse") as process:
+        tried.wait_for_steps(1, process)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    tried.run("--until-idle", "--checkpoint", checkpoint, "--no-reuse")
+    whole = made(tmp_path / "whole", length="300s", batch="30s")
+    whole.run("--until-idle", "--no-reuse")
+    assert rows(tried) == rows(whole)

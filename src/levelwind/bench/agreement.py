@@ -87,6 +87,7 @@ def engine_side(folder: str, seed: int) -> dict[str, Any]:
                 placement=plan(told, cluster.nodes(CAP), planner),
                 run_dir=Path(folder, planner),
                 until_idle=True,
+                reuse=False,
                 on_step=note,
             )
             capped = capped and cluster.capped

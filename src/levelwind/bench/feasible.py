@@ -135,6 +135,7 @@ def engine_side(folder: str, seed: int, count: int) -> dict[str, Any]:
                 placement=made,
                 run_dir=Path(folder, planner),
                 until_idle=True,
+                reuse=False,
                 on_step=note,
             )
             capped = capped and cluster.capped

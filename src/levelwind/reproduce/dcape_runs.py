@@ -186,6 +186,7 @@ def run_case(
         placement=placement,
         spark=session,
         run_dir=folder,
+        reuse=False,  # as many operators run as the case says
         on_step=note,
         policy=policy,
         period_s=PERIOD_S,

@@ -128,6 +128,7 @@ def _took(
         placement=made,
         run_dir=folder,
         until_idle=True,
+        reuse=False,
         on_step=note,
     )
     capped = cluster.capped

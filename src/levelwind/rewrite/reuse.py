@@ -18,12 +18,18 @@ _EXPRESSIONS = ("where", "select", "routes", "compute")
 class Shared:
     """A network in which equal operators are one, and who is computed by whom in it.
 
-    ``served_by`` has an entry for each operator of the network as written that is not computed itself: the
-    one whose rows its readers get. Streams and outputs keep their names.
+    ``served_by`` has an entry for each operator of the network as ``written`` that is not computed itself:
+    the one whose rows its readers get. Streams and outputs keep their names.
     """
 
     network: Network
+    written: Network
     served_by: Mapping[str, str] = field(default_factory=frozen_mapping)
+
+    @classmethod
+    def alone(cls, network: Network) -> Shared:
+        """Every operator computes for itself."""
+        return cls(network=network, written=network)
 
     def serving(self, name: str) -> str:
         """The operator, or instance of a split one, that computes what this one would put out."""
@@ -47,8 +53,8 @@ def share(
     Parameters
     ----------
     prefer
-        Operators that serve others before any: those that run already and have state. Else the first in
-        the file does.
+        Operators that run already and have state: they go on computing, and serve others before any. Else
+        the first in the file does.
     models
         Whether equal ``model`` operators are equal too. They stand for work that is not written down, so in
         a run they are not.
@@ -70,11 +76,11 @@ def share(
     wanted = set(prefer)
     for key, names in classes.items():
         leader[key] = min(names, key=lambda name: (name not in wanted, place[name]))
-    served = {name: leader[key] for name, key in keys.items() if leader[key] != name}
+    served = {name: leader[key] for name, key in keys.items() if leader[key] != name and name not in wanted}
     _keep_named(network, served)
     if not served:
-        return Shared(network=network)
-    return Shared(network=_rewired(network, served), served_by=frozen_mapping(served))
+        return Shared.alone(network)
+    return Shared(network=_rewired(network, served), written=network, served_by=frozen_mapping(served))
 
 
 def with_multicast(network: Network, name: str) -> Network:
@@ -108,15 +114,13 @@ def shared_anew(network: Network, running: Shared) -> Shared:
     return share(network, prefer=running.network.operators)
 
 
-def handed_over(before: Shared, after: Shared) -> dict[str, str]:
-    """Operators that go while others need their rows, with the one that goes on in their place.
+def inherited(before: Shared, after: Shared) -> dict[str, str]:
+    """Operators that begin to compute what another computed for them, with that other.
 
-    So removing a query takes nothing from those that it was shared with: state and rows pass to the next.
+    They go on from its state and its rows. So removing a query takes nothing from those that it was shared
+    with; and one that can no longer be served, since a query that came calls it by name, misses nothing.
     """
-    gone = {name for name in before.network.operators if name not in after.network.operators}
-    return {
-        by: name for name, by in before.served_by.items() if by in gone and name in after.network.operators
-    }
+    return {name: by for name, by in before.served_by.items() if name in after.network.operators}
 
 
 def _keep_named(network: Network, served: dict[str, str]) -> None:

@@ -20,6 +20,8 @@ class Batch:
         The step whose commit holds the state to go on from; None at the very start.
     tokens
         For each box, the attempt that wrote its state; empty: it has none.
+    origins
+        The boxes whose state that commit has under another's name, with that name.
     streams, behind
         Watermarks before the step: of the streams, and behind every box.
     rows
@@ -36,6 +38,7 @@ class Batch:
     directory: str
     previous: int | None = None
     tokens: tuple[str, ...] = ()
+    origins: Mapping[str, str] = field(default_factory=dict)
     streams: Mapping[str, int] = field(default_factory=dict)
     behind: tuple[int, ...] = ()
     rows: Mapping[str, int] = field(default_factory=dict)

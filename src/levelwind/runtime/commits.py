@@ -95,6 +95,8 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
     rows: dict[str, int] = {}
     closed: bool = False
     version: Version | None = None
+    # Operators that are not computed themselves, with those whose rows and state are theirs, too.
+    served_by: dict[str, str] = {}
 
 
 def state_of(record: BoxRecord | None, directory: str) -> State:

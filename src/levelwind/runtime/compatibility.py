@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from levelwind.errors import InputError, Problem
@@ -21,6 +21,7 @@ from levelwind.operators.multijoin.kernel import WINDOW
 from levelwind.operators.rows import RowType
 from levelwind.operators.timespans import microseconds
 from levelwind.runtime.commits import Commit, refuse_newer
+from levelwind.runtime.inheriting import gone_on_from, inherited_from, origins
 from levelwind.runtime.program import Box, Layout
 from levelwind.runtime.sources import is_own
 
@@ -68,18 +69,33 @@ def _short(parts: list[str]) -> str:
     return hashlib.sha256("\x00".join(parts).encode()).hexdigest()[:16]
 
 
-def check_commit(commit: Commit, layout: Layout, nodes: tuple[str, ...]) -> list[str]:
-    """Refuse what cannot be right; returns notes on what starts empty and what is given up."""
+def check_commit(
+    commit: Commit, layout: Layout, nodes: tuple[str, ...], written: Layout | None = None
+) -> list[str]:
+    """Refuse what cannot be right; returns notes on what starts empty and what is given up.
+
+    ``written`` is the network without sharing, if the layout has equal operators once: what an operator means
+    does not depend on who computes it.
+    """
     refuse_newer(commit.format)
-    now = fingerprints(layout)
-    problems = [*_changed_streams(commit, now, layout.network), *_changed_boxes(commit, now)]
-    if commit.in_flight and {name for name in now if not name.startswith(STREAM_PREFIX)} != set(commit.boxes):
+    now = fingerprints(written or layout)
+    computed = origins(layout, commit.boxes, inherited_from(commit, layout))
+    problems = [
+        *_changed_streams(commit, now, layout.network),
+        *_changed_boxes(gone_on_from(commit, computed), now),
+    ]
+    if commit.in_flight and set(layout.box_named) != set(commit.boxes):
         rule = "operators must stay as they are while rows are on their way between them"
         hint = "run the network as it was with --until-idle first"
         problems.append(Problem(rule=rule, key="checkpoint", hint=hint))
     if problems:
         raise InputError(problems)
-    return [*_notes(commit, now), *_changed_windows(commit, layout)]
+    served = set() if written is None else {box.name for box in written.boxes} - set(layout.box_named)
+    return [
+        *_notes(commit, layout, computed, served),
+        *_notes_on_streams(commit, now),
+        *_changed_windows(commit, layout),
+    ]
 
 
 def _changed_streams(commit: Commit, now: dict[str, str], network: Network) -> list[Problem]:
@@ -148,14 +164,20 @@ def _changed_windows(commit: Commit, layout: Layout) -> list[str]:
     return notes
 
 
-def _notes(commit: Commit, now: dict[str, str]) -> list[str]:
-    new = [name for name in now if name not in commit.boxes and not name.startswith(STREAM_PREFIX)]
-    gone = [name for name in commit.boxes if name not in now]
+def _notes(commit: Commit, layout: Layout, computed: Mapping[str, str], served: set[str]) -> list[str]:
+    new = [box.name for box in layout.boxes if box.name not in computed]
+    kept = {*computed.values(), *served}
+    gone = [name for name in commit.boxes if name not in kept]
     notes = []
     if new:
         notes.append(f"new, start empty: {', '.join(new)}")
     if gone:
         notes.append(f"gone, their state is given up: {', '.join(gone)}")
+    return notes
+
+
+def _notes_on_streams(commit: Commit, now: dict[str, str]) -> list[str]:
+    notes = []
     was, is_now = (
         {name for name in names if name.startswith(STREAM_PREFIX)} for names in (commit.fingerprints, now)
     )

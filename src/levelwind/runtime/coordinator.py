@@ -25,6 +25,7 @@ from levelwind.runtime.commits import (
     write_commit,
 )
 from levelwind.runtime.durable import force_directories
+from levelwind.runtime.inheriting import gone_on_from, inherited_from, origins
 from levelwind.runtime.messages import BoxReport, NodeReport, Seen, TableReport
 from levelwind.runtime.program import Box, Layout, Program
 from levelwind.runtime.rerouting import rerouted
@@ -91,6 +92,8 @@ class Coordinator:
         By output, and dead letters under `DEAD_LETTERS`.
     version
         Which network this is, if it was changed while it ran.
+    served_by
+        Operators that are not in the layout, since others compute the same for them.
     """
 
     def __init__(
@@ -104,6 +107,7 @@ class Coordinator:
         sinks: Mapping[str, Sink],
         fingerprints: Mapping[str, str] | None = None,
         version: Version | None = None,
+        served_by: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.time,
         keep: int = 3,
     ) -> None:
@@ -114,8 +118,12 @@ class Coordinator:
         self.sinks = dict(sinks)
         self.fingerprints = dict(fingerprints or {})
         self.version = version
+        self.served_by = dict(served_by or {})
         self.clock = clock
+        # The last commit, with its records under the names that go on from them: what the next step begins
+        # with. Where these are not the names in its file, ``_origins`` has those.
         self.last: Commit | None = None
+        self._origins: dict[str, str] = {}
         self._moves: list[Move] = []
         self._shares: dict[str, float] = {}
         self._silent_since: dict[str, float] = {}
@@ -124,21 +132,31 @@ class Coordinator:
     def recover(self) -> Commit | None:
         """Go on from the last commit, if there is one: publish what it names, clear what nobody names.
 
-        Operators stand where the commit says, as far as those operators and nodes are still there.
+        Operators stand where the commit says, as far as those operators and nodes are still there. Those that
+        another computed for, and does no longer, go on from its state. Returns the commit as it was written.
         """
         steps = steps_of(self.directory)
-        if steps:
-            self.last = read_commit(self.directory, steps[-1])
-            self._publish(self.last)
-            self._take_over_placement(self.last)
+        last = read_commit(self.directory, steps[-1]) if steps else None
+        if last is not None:
+            self._publish(last)
+            self._go_on_from(last, origins(self.layout, last.boxes, inherited_from(last, self.layout)))
+            self._take_over_placement()
         commits = [read_commit(self.directory, step) for step in steps]
         self._retention.start(commits)
         clear_staging([sink.staging for sink in self.sinks.values()], commits)
-        return self.last
+        return last
 
-    def _take_over_placement(self, commit: Commit) -> None:
-        """Where the commit has operators, unless a pin or a table that came since forbids it."""
+    def _go_on_from(self, commit: Commit, found: Mapping[str, str]) -> None:
+        """Boxes go on from a commit: each from the record of that name in it."""
+        self.last = gone_on_from(commit, found)
+        written = {name: self._origins.get(old, old) for name, old in found.items()}
+        self._origins = {name: old for name, old in written.items() if name != old}
+
+    def _take_over_placement(self) -> None:
+        """Where the last commit has operators, unless a pin or a table that came since forbids it."""
         placement = self.program.placement
+        assert self.last is not None
+        commit = self.last
         units: dict[str, list[Box]] = {}
         for box in self.layout.boxes:
             table = box.operator.table
@@ -158,18 +176,22 @@ class Coordinator:
         sinks: Mapping[str, Sink],
         fingerprints: Mapping[str, str],
         version: Version,
-        renamed: Mapping[str, str] | None = None,
+        served_by: Mapping[str, str] | None = None,
+        inherited: Mapping[str, str] | None = None,
     ) -> None:
         """From the next step on another network runs; operators that stay keep their state and their rows.
 
-        So do those that go on under another name (``renamed``, from old to new). It is real once that step is
-        committed: a run that dies before goes on with the network it had.
+        Those that another computed for and that compute themselves from now on go on with its state and rows
+        (``inherited``, to whom from whom). It is real once that step is committed: a run that dies before
+        goes on with the network it had.
         """
         if self.last is not None:
-            on_their_way = rerouted(self.last.in_flight, self.layout, layout, renamed)
-            boxes = {**self.last.boxes, **_taken_over(self.last.boxes, renamed or {})}
-            self.last = msgspec.structs.replace(self.last, in_flight=on_their_way, boxes=boxes)
+            on_their_way = rerouted(self.last.in_flight, self.layout, layout, inherited)
+            last = msgspec.structs.replace(self.last, in_flight=on_their_way)
+            # What is gone leaves nothing behind: its name may come back with another meaning.
+            self._go_on_from(last, origins(layout, self.layout.box_named, inherited or {}))
         self.layout = layout
+        self.served_by = dict(served_by or {})
         self.program = Program.of(layout, self.program.nodes, placement)
         self.sinks, self.fingerprints, self.version = dict(sinks), dict(fingerprints), version
 
@@ -202,7 +224,7 @@ class Coordinator:
         commit = self._commit(order, reports, moved, batch, offsets)
         write_commit(self.directory, commit)
         committed = time.perf_counter()
-        self.last = commit
+        self.last, self._origins = commit, {}
         self._publish(commit)
         published = time.perf_counter()
         self._retention.add(commit)
@@ -259,6 +281,7 @@ class Coordinator:
             directory=self.directory,
             previous=None if last is None else last.step,
             tokens=tuple(record.token if record and record.has_state else "" for record in records),
+            origins=self._origins,
             streams=self._streams_before(),
             behind=self._behind(records, closing=closing),
             rows={} if last is None else last.rows,
@@ -344,6 +367,7 @@ class Coordinator:
             rows=self._rows_so_far(seen),
             closed=order.closing,
             version=self.version,
+            served_by=self.served_by,
         )
 
     def _with_cost(self, record: MoveRecord, done: Mapping[int, tuple[NodeReport, BoxReport]]) -> MoveRecord:
@@ -385,16 +409,6 @@ class Coordinator:
         there = [entry for entry in commit.outbox if entry.output in self.sinks]
         changed = [self.sinks[entry.output].publish(commit.step, entry) for entry in there]
         force_directories(path for path in changed if path is not None)
-
-
-def _taken_over(boxes: Mapping[str, BoxRecord], renamed: Mapping[str, str]) -> dict[str, BoxRecord]:
-    """The records of operators, instances of split ones among them, under their new names."""
-    found = {}
-    for name, record in boxes.items():
-        base, bracket, rest = name.partition("[")
-        if base in renamed:
-            found[renamed[base] + bracket + rest] = record
-    return found
 
 
 def _tables(before: BoxRecord | None, reported: Mapping[str, TableReport]) -> dict[str, TableRecord]:

@@ -140,7 +140,7 @@ def measure_run(directory: RunDirectory) -> tuple[Network, Measured]:
     cpu = told.get("cpu") or dict.fromkeys(told.get("nodes", ()), 1.0)
     # Operators that are served by others have no statistics of their own: the run computed them once.
     seen = {name.partition("[")[0] for name in operators.get_column("operator").unique()}
-    shared = share(network, prefer=seen) if not seen >= set(network.operators) else Shared(network=network)
+    shared = share(network, prefer=seen) if not seen >= set(network.operators) else Shared.alone(network)
     found = measure(shared.network, operators, steps, cpu=cpu)
     served = {name: found.costs[by] for name, by in shared.served_by.items() if by in found.costs}
     return network, replace(found, costs={**found.costs, **served})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from levelwind.errors import RunError
 from levelwind.operators.state import EMPTY, State
 from levelwind.runtime.batch import Batch
 from levelwind.runtime.commits import read_commit, state_of
@@ -20,11 +21,17 @@ def recall(batch: Batch, name: str, token: str) -> tuple[State, int, float]:
     """An operator's state before a step; bytes and seconds it took to load, 0 if it was at hand."""
     if not token or batch.previous is None:
         return EMPTY, 0, 0.0
-    kept = _KEPT.get((batch.directory, name))
+    under = batch.origins.get(name, name)
+    kept = _KEPT.get((batch.directory, under))
     if kept is not None and kept[:2] == (batch.previous, token):
         return kept[2], 0, 0.0
     start = time.perf_counter()
-    state = state_of(read_commit(batch.directory, batch.previous).boxes.get(name), batch.directory)
+    record = read_commit(batch.directory, batch.previous).boxes.get(under)
+    if record is None or record.token != token:
+        # To go on from nothing would lose what the state holds, and nobody would see it.
+        message = f"the commit of step {batch.previous} does not have the state of operator {name} ({under})"
+        raise RunError(message)
+    state = state_of(record, batch.directory)
     loaded = 0
     for segment in state.segments():
         if not segment.at_hand:

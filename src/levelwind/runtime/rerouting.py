@@ -3,45 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 import msgspec
 
+from levelwind.runtime.inheriting import origin
 from levelwind.runtime.messages import InFlight
 from levelwind.runtime.program import Layout
 
 
 def rerouted(
-    in_flight: Iterable[InFlight], before: Layout, after: Layout, renamed: Mapping[str, str] | None = None
+    in_flight: Iterable[InFlight], before: Layout, after: Layout, inherited: Mapping[str, str] | None = None
 ) -> tuple[InFlight, ...]:
     """The rows with the numbers that parts and boxes have in ``after``; what nobody reads there is left out.
 
-    ``renamed`` has the new name of each operator that goes on under another. O(parts + rows' entries).
+    Rows follow who reads them: an input of a box that stays gets what was on its way to it, and so does that
+    input of a box that goes on from another (``inherited``, to whom from whom), whoever it reads by then.
+    O(readers + rows' entries).
     """
-    names = renamed or {}
-
-    def now(name: str) -> str:
-        base, bracket, rest = name.partition("[")
-        return names.get(base, base) + bracket + rest
-
-    parts = tuple(
-        replace(part, port=replace(part.port, source=now(part.port.source))) for part in before.readers
-    )
     number = {part: index for index, part in enumerate(after.readers)}
-    index = {
-        box.index: after.box_named[now(box.name)].index
-        for box in before.boxes
-        if now(box.name) in after.box_named
-    }
+    # Each input as it was, with the parts and boxes of those that go on from it.
+    following: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for part, readers in after.readers.items():
+        for reader in readers:
+            old = before.box_named.get(origin(after.boxes[reader.box].name, inherited or {}))
+            if old is not None:
+                following.setdefault((old.index, reader.input), []).append((number[part], reader.box))
+    parts, old_parts = tuple(after.readers), tuple(before.readers)
     found = []
     for entry in in_flight:
-        readers = tuple(index[box] for box in entry.readers if box in index)
-        part = parts[entry.part]
-        # What is read stays in a network, and so does what puts it out.
-        if readers and part in number and entry.producer in index:
+        boxes: dict[int, dict[int, None]] = {}
+        for reader in before.readers[old_parts[entry.part]]:
+            if reader.box in entry.readers:
+                for part_number, box in following.get((reader.box, reader.input), ()):
+                    boxes.setdefault(part_number, {})[box] = None
+        instance = before.boxes[entry.producer].instance
+        for part_number, told in boxes.items():
+            source = parts[part_number].port.source
+            producer = after.box_named[source if instance is None else f"{source}[{instance}]"].index
             found.append(
-                msgspec.structs.replace(
-                    entry, part=number[part], producer=index[entry.producer], readers=readers
-                )
+                msgspec.structs.replace(entry, part=part_number, producer=producer, readers=tuple(told))
             )
     return tuple(found)

@@ -20,21 +20,25 @@ from levelwind.control.events import (
     MoveFailed,
     NodeJoined,
     NodeLost,
+    QueryAdded,
+    QueryRemoved,
     StatisticsReported,
 )
 from levelwind.control.instructions import Alarm, Instruction, Move, Place
 from levelwind.errors import RunError
 from levelwind.loads.problem import make_problem
 from levelwind.model import Cluster, Model, Network, PlanStatus, Stream
+from levelwind.rewrite import Shared, share
 from levelwind.sim.counts import Counts
 from levelwind.sim.levels import at_level, base_rates
 from levelwind.sim.outcome import Moved, Outcome
+from levelwind.sim.queries import Queries
 from levelwind.sim.recording import Recording
 from levelwind.sim.scenario import Chains, Change, Scenario
 from levelwind.sim.simulator import Simulator
 from levelwind.sim.starts import connected_start, random_start
 from levelwind.sim.statistics import IdealLoads, Window
-from levelwind.sim.tables import Floats, Ints, Table
+from levelwind.sim.tables import NOWHERE, Floats, Ints, Table
 from levelwind.sim.turns import Turns
 from levelwind.sim.workloads import make_arrivals
 
@@ -101,7 +105,9 @@ class Run:
         )
         self.scenario = scenario
         made = scenario.network
-        self.network = made.network(network_rng) if isinstance(made, Chains) else made
+        written = made.network(network_rng) if isinstance(made, Chains) else made
+        shared = share(written, models=True) if scenario.reuse else Shared.alone(written)
+        self.network = shared.network
         self.problem = make_problem(self.network, scenario.cluster)
         means = base_rates(self.network, rate_rng)
         arrivals = make_arrivals(
@@ -125,6 +131,11 @@ class Run:
             trace=trace,
         )
         self._names = self.problem.physical.names
+        self._queries = Queries(shared, self._names, scenario.changes)
+        self._present = self._queries.present
+        self._fresh: set[int] = set()
+        if not self._present.operators.all():
+            self.simulator.attend(self._present.operators, self._present.network.outputs)
         self._number = {name: j for j, name in enumerate(self._names)}
         self._counts = Counts(self.simulator, self._names)
         self._turns = (
@@ -217,7 +228,8 @@ class Run:
         rates = (arrived - self._arrived) / self.scenario.sample_s
         self._arrived = arrived
         self._sampled += 1
-        load = self.ideal.of(rates)
+        load = np.where(self._present.operators, self.ideal.of(rates), 0.0)
+        self.simulator.sweep()
         self._window.add(rates, load)
         if self._turns is not None:
             self._turns.sampled(self.scenario.sample_s)
@@ -281,7 +293,7 @@ class Run:
             for k, (name, stream) in enumerate(self.network.streams.items())
         }
         name, options = self.scenario.planner.name, self.scenario.planner.options
-        network = _sampled(self.network, streams, rates.shape[1])
+        network = _sampled(self._present.network, streams, rates.shape[1])
         if self.scenario.groups is not None:
             placement = tiered_plan(
                 network,
@@ -291,31 +303,42 @@ class Run:
                 options=options,
                 seed=self._plan_seed,
             )
-            return self.problem.assignment(placement)
+            return self._assignment(placement)
         plan = planning.plan(
             network,
             self.scenario.cluster,
             name,
             options=options,
             seed=self._plan_seed,
-            current=self.problem.placement(current),
+            current=self._placement(current),
         )
         if plan.status is not PlanStatus.PLACED:
             message = f"planner {plan.planner} has no plan: {plan.status.value}. " + "; ".join(plan.notes)
             raise RunError(message)
-        return self.problem.assignment(plan.placement)
+        return self._assignment(plan.placement)
+
+    def _placement(self, assignment: Ints) -> dict[str, str]:
+        """Where the operators stand that are there."""
+        nodes = self.problem.cluster.names
+        return {name: nodes[i] for name, i in zip(self._names, assignment.tolist(), strict=True) if i >= 0}
+
+    def _assignment(self, placement: Mapping[str, str]) -> Ints:
+        """The node of each operator; that of one that is not there is nowhere."""
+        nodes = {name: i for i, name in enumerate(self.problem.cluster.names)}
+        there = zip(self._names, self._present.operators.tolist(), strict=True)
+        return np.array([nodes[placement[name]] if here else NOWHERE for name, here in there], dtype=np.int64)
 
     # ---- the manager
 
     def _make_manager(self) -> Manages | None:
-        placement = self.problem.placement(self.simulator.assignment)
+        placement, network = self._placement(self.simulator.assignment), self._present.network
         if self._factory is not None:
-            return self._factory(self.network, self.scenario, placement, self._manager_rng)
+            return self._factory(network, self.scenario, placement, self._manager_rng)
         if self.scenario.policy is None and not self.scenario.changes and self.scenario.groups is None:
             return None
         from levelwind.sim.managing import make_manager
 
-        return make_manager(self.network, self.scenario, placement, self._manager_rng)
+        return make_manager(network, self.scenario, placement, self._manager_rng)
 
     def _report(self, now: float) -> None:
         if self._manager is not None:
@@ -349,7 +372,7 @@ class Run:
             self._alarms.append(instruction.text)
             return None
         if not isinstance(instruction, Move | Place):
-            return None  # the network of a simulation is what it is: nothing is dropped
+            return None  # what goes with its queries is gone already
         target = instruction.target if isinstance(instruction, Move) else instruction.node
         simulator, now = self.simulator, self.simulator.now_s
         operator, nodes = self._number.get(instruction.operator), simulator.node_names
@@ -359,6 +382,10 @@ class Run:
             reason = f"{target} is not there"
         else:
             at, node = int(simulator.assignment[operator]), nodes.index(target)
+            if operator in self._fresh:
+                self._fresh.remove(operator)
+                simulator.place(operator, node)  # it has nothing to bring along
+                return None
             if at >= 0 and simulator.away[operator]:
                 reason = "it is on its way already"
             elif at == node:
@@ -384,10 +411,12 @@ class Run:
         simulator.move(operator, node, takes_s=self.scenario.migration_s)
         self._under_way.append((simulator.now_s + self.scenario.migration_s, operator))
 
-    # ---- nodes that come and go
+    # ---- nodes and queries that come and go
 
     def _change(self, change: Change, now: float) -> None:
         simulator = self.simulator
+        if change.added or change.removed:
+            self._change_queries(change, now)
         if change.joined is not None:
             node = change.joined
             bandwidth = np.inf if node.bandwidth_bytes_per_s is None else node.bandwidth_bytes_per_s
@@ -402,6 +431,22 @@ class Run:
             self._under_way = deque(item for item in self._under_way if item[1] not in nowhere)
             if self.scenario.silent_after_s is None:  # otherwise silence tells
                 self._tell(NodeLost(at_s=now, node=change.lost))
+
+    def _change_queries(self, change: Change, now: float) -> None:
+        """Operators that no query uses any more go; new ones begin where the manager says."""
+        before = self._present.operators
+        self._present = after = self._queries.change(change)
+        self.simulator.attend(after.operators, after.network.outputs)
+        self._fresh = {j for j in self._fresh if after.operators[j]}
+        self._fresh |= set(np.flatnonzero(after.operators & ~before).tolist())
+        self._under_way = deque(item for item in self._under_way if after.operators[item[1]])
+        if not change.added:
+            self._tell(QueryRemoved(at_s=now, network=after.network))
+            return
+        # What they would have asked for at the rates that the window has seen.
+        expected = self.ideal.of(self._window.rates.mean(axis=1))
+        loads = {self._names[j]: float(expected[j]) for j in self._fresh}
+        self._tell(QueryAdded(at_s=now, network=after.network, loads=loads))
 
     def _cpu(self) -> Floats:
         joined = [change.joined.cpu for change in self.scenario.changes if change.joined is not None]

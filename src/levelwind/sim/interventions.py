@@ -1,4 +1,4 @@
-"""What is asked for between two steps of the kernel: moves, lost nodes, counts, a clean start."""
+"""What is asked for between two steps of the kernel: moves, lost nodes, drops, counts, a clean start."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 
 from levelwind.sim.agenda import ARRIVE, KINDS, RESUME, copy_event, push, sift_down
 from levelwind.sim.compiling import compiled
-from levelwind.sim.kernel import enqueue
-from levelwind.sim.notes import LOST, SUSPENDED, note
-from levelwind.sim.queues import count_chain, empty_all, park_all, put_back
+from levelwind.sim.kernel import enqueue, resume
+from levelwind.sim.notes import DROPPED, LOST, SUSPENDED, note
+from levelwind.sim.queues import count_chain, empty_all, park_all, put_back, release
 from levelwind.sim.tables import NOWHERE, Floats, Tables
 
 PARTS = "aadc1272b6b8"  # see `compiling`
@@ -56,6 +56,38 @@ def lose_node(t: Tables, number: int) -> None:
         item = following
     if left >= 0:
         enqueue(t, left, total.now_s)
+
+
+@compiled
+def drop(t: Tables, number: int) -> None:
+    """Take an operator away, with what waits for it and its windows. O(queue of its node).
+
+    A row in service is worked off; rows on the network stay with it, and go when this is called again.
+    """
+    total, operator = t.totals[0], t.operators[number]
+    if operator.node >= 0:
+        note(t, total.now_s, DROPPED, number, operator.node, 0.0)
+    if not operator.away:
+        park_all(t, number)
+    item = operator.parked_head
+    operator.parked_head = operator.parked_tail = NOWHERE
+    while item >= 0:
+        following = t.tuples[item].follower
+        release(t, item)
+        total.dropped += 1
+        item = following
+    for side in range(operator.side_start, operator.side_end):
+        t.sides[side].count = 0
+    operator.away = 1
+    operator.node = NOWHERE
+    operator.era += 1
+
+
+@compiled
+def place(t: Tables, number: int, node: int) -> None:
+    """Have an operator that stands nowhere begin on a node at once."""
+    t.operators[number].node = node
+    resume(t, number, t.totals[0].now_s)
 
 
 @compiled

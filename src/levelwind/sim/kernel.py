@@ -291,7 +291,8 @@ def _finish(t: Tables, number: int, now_s: float) -> None:
 
 
 @compiled
-def _resume(t: Tables, number: int, now_s: float) -> None:
+def resume(t: Tables, number: int, now_s: float) -> None:
+    """An operator works again; what was parked with it waits at its node."""
     operator = t.operators[number]
     operator.away = 0
     note(t, now_s, RESUMED, number, operator.node, 0.0)
@@ -355,7 +356,7 @@ def advance(t: Tables, until_s: float) -> int:
         else:
             happened = t.operators[index].era == extra
             if happened:
-                _resume(t, index, now_s)
+                resume(t, index, now_s)
         total.events += happened
     total.now_s = until_s
     return DONE

@@ -69,12 +69,13 @@ class Plumbing:
     """The kernel's tables as they stand at time 0, with the names behind the rows.
 
     Sources are the network's streams in their order, then one for each operator that states a load series.
-    ``flows`` names each flow by what it carries.
+    ``flows`` names each flow by what it carries, ``exits`` each exit by its output: empty, if none is stated.
     """
 
     tables: Tables
     sources: tuple[str, ...]
     flows: tuple[str, ...]
+    exits: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -87,6 +88,7 @@ class _Flow:
     transfer_s: float = 0.0
     inlets: list[tuple[int, float, int, bool]] = field(default_factory=list)
     exits: list[int] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
     credit: float | None = None
 
 
@@ -145,7 +147,12 @@ def lay_out(
     _fill_sources(tables, flows[: len(sources)], every, _entries(problem, len(series)), rng)
     flat = [flow for by_producer in flows for flow in by_producer]
     tables.totals["widest"] = max([1, *(len(flow.inlets) + len(flow.exits) for flow in flat)])
-    return Plumbing(tables=tables, sources=sources, flows=tuple(flow.name for flow in flat))
+    return Plumbing(
+        tables=tables,
+        sources=sources,
+        flows=tuple(flow.name for flow in flat),
+        exits=tuple(name for flow in flat for name in flow.outputs),
+    )
 
 
 class _Flows:
@@ -183,7 +190,8 @@ class _Flows:
                     if (j, route) not in fed and operator.logical.selectivity_of(route) > 0:
                         name = operator.name if route is None else f"{operator.name}.{route}"
                         rows = operator.logical.selectivity_of(route)
-                        self.flows[self.first_operator + j].append(_Flow(name, rows, exits=[NOWHERE]))
+                        leaving = _Flow(name, rows, exits=[NOWHERE], outputs=[""])
+                        self.flows[self.first_operator + j].append(leaving)
         return self.flows
 
     def _producer(self, stream: PhysicalStream) -> int:
@@ -205,6 +213,7 @@ class _Flows:
         places = [network.outputs[output].node for output in stream.outputs]
         flow = _Flow(name, rows, bytes=size or 0.0, transfer_s=transfer)
         flow.exits = [NOWHERE if place is None else nodes[place] for place in places]
+        flow.outputs = list(stream.outputs)
         for reader in stream.consumers:
             logical = self.operators[reader].logical
             cost = 0.0 if _states_load(logical) else logical.stated_cost_s

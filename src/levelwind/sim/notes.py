@@ -14,6 +14,7 @@ BINS = BINS_PER_OCTAVE * OCTAVES
 ARRIVED, FINISHED, RESULT = int(TraceKind.ARRIVED), int(TraceKind.FINISHED), int(TraceKind.RESULT)
 DELIVERED, SUSPENDED = int(TraceKind.DELIVERED), int(TraceKind.SUSPENDED)
 RESUMED, LOST = int(TraceKind.RESUMED), int(TraceKind.LOST)
+DROPPED = int(TraceKind.DROPPED)
 
 
 @inlined

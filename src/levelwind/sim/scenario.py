@@ -41,11 +41,17 @@ class Named:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A node that is lost, or one that joins, ``at_s`` seconds after recording began."""
+    """What happens ``at_s`` seconds after recording began: a node is lost or joins, queries come or go.
+
+    ``added`` and ``removed`` name outputs or SQL queries of the network. One that is added first is not there
+    until then.
+    """
 
     at_s: float
     lost: str | None = None
     joined: Node | None = None
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +86,9 @@ class Scenario:
     groups
         Property of nodes by which they form groups, each with a manager of its own; None: one manager.
     changes
-        Nodes lost and joined while it runs.
+        Nodes lost and joined, queries added and removed while it runs.
+    reuse
+        Whether equal operators over equal inputs are computed once.
     """
 
     network: Network | Chains
@@ -102,6 +110,7 @@ class Scenario:
     silent_after_s: float | None = None
     groups: str | None = None
     changes: tuple[Change, ...] = ()
+    reuse: bool = False
     choices: Choices = field(default_factory=Choices)
 
     @property

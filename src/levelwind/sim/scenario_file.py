@@ -25,6 +25,7 @@ from levelwind.model.frozen import frozen_mapping
 from levelwind.placement import make_planner
 from levelwind.rewrite import split
 from levelwind.sim.managing import make_policy
+from levelwind.sim.queries import query_problems
 from levelwind.sim.scenario import Chains, Change, Named, Scenario
 from levelwind.sim.scenario_keys import MOST_NODES, SCENARIO
 from levelwind.sim.scheduling import make_scheduler
@@ -92,6 +93,7 @@ class _Reader:
         policy = self._named(values, "policy", make_policy)
         scheduling = self._named(values, "scheduling", lambda n: make_scheduler(n.name, n.options))
         changes = self._changes(value_of(values, "events", ()), cluster)
+        self._check_queries(value_of(values, "events", ()), network)
         self._check_rates(values, network)
         statistics = value_of(values, "statistics", {})
         window_s, samples = value_of(statistics, "window", 10.0), value_of(statistics, "samples", 10)
@@ -121,6 +123,7 @@ class _Reader:
             scheduling=scheduling,
             silent_after_s=value_of(values, "silent_after"),
             groups=groups,
+            reuse=value_of(values, "reuse", False),
         )
         return LoadedScenario(scenario, tuple(self.warnings))
 
@@ -258,8 +261,34 @@ class _Reader:
             if joined is not None:
                 there.add(value_of(joined, "name", ""))
                 node = _node(joined)
-            made.append(Change(at_s=value_of(value, "at", 0.0), lost=lost, joined=node))
+            made.append(
+                Change(
+                    at_s=value_of(value, "at", 0.0),
+                    lost=lost,
+                    joined=node,
+                    added=value_of(value, "added", ()),
+                    removed=value_of(value, "removed", ()),
+                )
+            )
         return tuple(made)
+
+    def _check_queries(self, values: Any, network: Network | Chains | None) -> None:
+        """What comes must not be there yet, what goes must, and something must be left."""
+        if network is None:
+            return
+        whole = Network(name="chains") if isinstance(network, Chains) else network
+        told = [
+            Change(
+                at_s=value_of(value, "at", 0.0),
+                added=value_of(value, "added", ()),
+                removed=value_of(value, "removed", ()),
+            )
+            for value in values
+        ]
+        for number, problem in query_problems(whole, told):
+            key = "added" if told[number].added else "removed"
+            hint = problem.hint or self.report.suggest(str(problem.value), (*whole.outputs, *whole.queries))
+            self.report.add(("events", number, key), problem.rule, problem.value, hint)
 
     def _check_rates(self, values: dict[str, Any], network: Network | Chains | None) -> None:
         """Without a load level rates are taken as stated, so they must be."""

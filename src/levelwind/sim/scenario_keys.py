@@ -164,8 +164,10 @@ CHANGE = Record(
         "at": Key(DURATION, "time since recording began", required=True),
         "lost": Key(Text("a node"), "a node that does not answer any more"),
         "joined": Key(NODE, "a node that can be used from then on"),
+        "added": Key(OneOrMore(Text("a query")), "outputs or queries that are there from then on"),
+        "removed": Key(OneOrMore(Text("a query")), "outputs or queries that are gone from then on"),
     },
-    one_of=(("lost", "joined"),),
+    one_of=(("lost", "joined", "added", "removed"),),
 )
 SCENARIO = Record(
     "a scenario file",
@@ -194,7 +196,8 @@ SCENARIO = Record(
         "warmup": Key(POSITIVE_DURATION, "before recording starts, default 20s"),
         "duration": Key(POSITIVE_DURATION, "of the recording, default 120s"),
         "clean": Key(Flag(), "the plan is in place on empty queues when recording starts; default false"),
-        "events": Key(ListOf(CHANGE), "nodes lost and joined"),
+        "events": Key(ListOf(CHANGE), "nodes lost and joined, queries added and removed"),
+        "reuse": Key(Flag(), "compute equal operators over equal inputs once; default false"),
     },
     one_of=(("network", "generate"), ("cluster", "nodes")),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,6 +78,13 @@ class Simulator:
         self.node_names = list(problem.cluster.names)
         self._trace = trace
         self._tables = tables = self.plumbing.tables
+        self._there = np.ones(len(tables.operators), dtype=bool)
+        # Inlets and exits by their first order, in which they stay among those that are there.
+        self._inlet_order = np.arange(len(tables.inlets))
+        self._exits = tables.exits.copy()
+        self._exit_flow = np.repeat(
+            np.arange(len(tables.flows)), tables.flows["exit_end"] - tables.flows["exit_start"]
+        )
         self._total = tables.totals[0]
         tables.operators["node"] = problem.assignment(placement)
         for source in range(len(tables.sources)):
@@ -131,6 +138,44 @@ class Simulator:
         self.node_names.append(name)
         return len(self.node_names) - 1
 
+    def attend(self, operators: NDArray[np.bool_], outputs: Container[str]) -> None:
+        """From now on these operators and outputs are there, and no others get rows.
+
+        Those that go are dropped with their rows, those that come stand nowhere until they are placed.
+        O(operators + arcs + rows in the system).
+        """
+        tables = self._tables
+        for operator in np.flatnonzero(operators != self._there).tolist():
+            self._drop(operator)
+        self._there = operators.copy()
+        flows, inlets = tables.flows, tables.inlets
+        read = operators[inlets["operator"]]
+        order = np.lexsort((self._inlet_order, ~read, inlets["flow"]))
+        place = np.empty(len(order), dtype=np.int32)
+        place[order] = np.arange(len(order))
+        flows["inlet_end"] = flows["inlet_start"] + np.bincount(inlets["flow"][read], minlength=len(flows))
+        inlets[:] = inlets[order]
+        self._inlet_order = self._inlet_order[order]
+        if len(order):
+            tables.tuples["inlet"] = place[tables.tuples["inlet"]]
+        kept = np.array([name in outputs for name in self.plumbing.exits], dtype=bool)
+        tables.exits[:] = self._exits[np.lexsort((np.arange(len(kept)), ~kept, self._exit_flow))]
+        flows["exit_end"] = flows["exit_start"] + np.bincount(self._exit_flow[kept], minlength=len(flows))
+
+    def sweep(self) -> None:
+        """Forget the rows that were on the network to operators that are gone. O(operators + those rows)."""
+        for operator in np.flatnonzero(~self._there & (self._tables.operators["parked_head"] >= 0)).tolist():
+            self._drop(operator)
+
+    def _drop(self, operator: int) -> None:
+        self._make_room()
+        interventions.drop(self._tables, operator)
+
+    def place(self, operator: int, node: int) -> None:
+        """Have an operator that stands nowhere begin on a node."""
+        self._make_room()
+        interventions.place(self._tables, operator, node)
+
     def schedule(self, rule: Rule, ranks: Floats | None = None) -> None:
         """Choose by what rule nodes take up waiting rows from now on; ranks of operators for `Rule.RANK`.
 
@@ -147,7 +192,7 @@ class Simulator:
         """Put every operator in its place and empty all queues; the sources go on as they were."""
         interventions.clear(self._tables)
         self._tables.operators["node"] = assignment
-        self._tables.operators["away"] = 0
+        self._tables.operators["away"] = assignment < 0
 
     # ---- what can be seen
 

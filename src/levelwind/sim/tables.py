@@ -48,6 +48,7 @@ class TraceKind(IntEnum):
     SUSPENDED = 4  # a move began: operator, node it leaves
     RESUMED = 5  # a move ended: operator, node it came to
     LOST = 6  # a node is gone: node, node
+    DROPPED = 7  # an operator is gone with the last query that used it: operator, node it stood on
 
 
 def _record(floats: str, longs: str, ints: str = "") -> np.dtype[Any]:

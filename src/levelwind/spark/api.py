@@ -157,16 +157,7 @@ def prepare(
     prepared = Run(
         going_on.network,
         nodes,
-        _placement(
-            as_computed,
-            nodes,
-            planner,
-            options,
-            placement,
-            seed,
-            groups,
-            changed=going_on.version is not None,
-        ),
+        _placement(as_computed, nodes, planner, options, placement, seed, groups),
         directory=at,
         checkpoint=where,
         version=going_on.version,
@@ -192,7 +183,7 @@ def prepare(
         TopManager(going_on.network, nodes, standing, groups=groups, policy=None, rng=default_rng(seed))
     prepared.spark_run.notes += [*going_on.notes, *made_up, *_sharing(shared)]
     if last is not None:
-        check_commit(last, prepared.spark_run.layout, nodes.names)
+        check_commit(last, prepared.spark_run.layout, nodes.names, prepared.spark_run.written)
     else:
         refuse_full_sinks(prepared)
     return prepared
@@ -225,16 +216,15 @@ def _placement(
     placement: Mapping[str, str] | Plan | None,
     seed: int,
     groups: str | None,
-    *,
-    changed: bool,
 ) -> dict[str, str]:
     """Where operators begin: as stated, else as planned. A checkpoint that is gone on from knows better.
 
-    Of a network that was changed while it ran, what is stated need not have all operators.
+    What is stated need not have all operators: the network may have been changed while it ran, or be computed
+    without the sharing that it was planned with.
     """
     stated = dict(placement.placement if isinstance(placement, Plan) else placement or {})
-    if placement is not None and not changed:
-        names = {operator.name for operator in split(network).operators}
+    names = {operator.name for operator in split(network).operators}
+    if names <= set(stated):
         return {name: node for name, node in stated.items() if name in names}
     if groups is not None:
         by_group = tiered_plan(network, cluster, groups, planner, options=options, seed=seed)

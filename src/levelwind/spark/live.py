@@ -22,7 +22,7 @@ from levelwind.model import Cluster, Network, PlanStatus
 from levelwind.planning import plan as make_plan
 from levelwind.rewrite import Shared, split
 from levelwind.rewrite.removal import without
-from levelwind.rewrite.reuse import handed_over, shared_anew
+from levelwind.rewrite.reuse import inherited, shared_anew
 from levelwind.runtime.changes import (
     ADD,
     REMOVE,
@@ -36,6 +36,7 @@ from levelwind.runtime.changes import (
 )
 from levelwind.runtime.commits import Version
 from levelwind.runtime.coordinator import Move, Step
+from levelwind.runtime.inheriting import origin
 from levelwind.runtime.managing import Balancing, Steward, warm_up
 from levelwind.runtime.measured import measure, measured_network
 from levelwind.runtime.moves import check_move
@@ -86,7 +87,7 @@ class Run:
     ) -> None:
         self.network = network
         # What runs: the network with equal operators computed once, or as it is written if not shared.
-        self.shared = shared or Shared(network=network)
+        self.shared = shared or Shared.alone(network)
         self._reuse = shared is not None
         self.cluster = cluster
         self.directory = RunDirectory(directory)
@@ -94,10 +95,8 @@ class Run:
         self.state = ""
         self.failure: str | None = None
         self._placement = dict(placement)
-        self._moves = [
-            replace(move, operators=tuple(dict.fromkeys(map(self.shared.serving, move.operators))))
-            for move in moves
-        ]
+        # Moves by the names of operators as written: who computes for them may change until then.
+        self._moves = list(moves)
         self._asked: list[Move] = []
         self._balancing, self._seed = balancing, seed
         self._steward: Steward | None = None
@@ -113,7 +112,7 @@ class Run:
         # Batches run in a thread of Spark's, questions come from another.
         self._lock = threading.RLock()
         self.spark_run = SparkRun(
-            self.shared.network,
+            self.shared,
             RunOptions(
                 cluster=cluster,
                 placement=placement,
@@ -237,8 +236,7 @@ class Run:
         if asked.problems:
             raise InputError(asked.problems)
         with self._lock:
-            moved = dict.fromkeys(map(self.shared.serving, asked.operators))
-            self._asked += [Move(operator=name, target=target, cause=cause) for name in moved]
+            self._asked += [Move(operator=name, target=target, cause=cause) for name in asked.operators]
 
     def add(self, added: Path | Mapping[str, Any], *, base: Path | None = None) -> tuple[str, ...]:
         """From the next batch on, run what a file (or a mapping of its shape) adds; returns its outputs.
@@ -268,26 +266,12 @@ class Run:
     def remove(self, queries: str | Iterable[str], *, id: str = "") -> tuple[str, ...]:
         """From the next batch on, run without these outputs or SQL queries; returns the outputs that go.
 
-        Operators that no other output uses go with them, and so does their state. Those that compute what
-        other queries share with them cannot go.
+        Operators that no other output uses go with them, and so does their state, unless it is shared: then
+        one of those that share it goes on with it.
         """
         with self._lock:
             after = without(self._coming, [queries] if isinstance(queries, str) else queries)
-            self._check_sharing(after)
             return self._ask_change(Change(REMOVE, id=id), after)
-
-    def _check_sharing(self, after: Network) -> None:
-        """Refuse to take out who computes for others: seen on Spark, open windows lost rows on the way."""
-        given = handed_over(self.shared, shared_anew(after, self.shared)) if self._reuse else {}
-        if given:
-            rule = "must not be computed for other queries that share it"
-            hint = "remove those as well, or run without --reuse"
-            raise InputError(
-                [
-                    Problem(rule=rule, key=by, value=f"shared by {name}", hint=hint)
-                    for by, name in given.items()
-                ]
-            )
 
     @property
     def _coming(self) -> Network:
@@ -367,8 +351,11 @@ class Run:
             for decision in steward.decisions():
                 self.directory.append_decision({"step": step, **decision})
             self.spark_run.shed(steward.shares)
+            by_name = [
+                replace(move, operator=self.shared.serving(move.operator)) for move in (*scripted, *asked)
+            ]
             # The last word on an operator counts: what somebody asks for goes before what a policy proposes.
-            return [*steward.moves(), *scripted, *asked]
+            return [*steward.moves(), *by_name]
 
     def _managed(self) -> Steward:
         """The manager, from the first batch on: a checkpoint knows better than the plan who stands where."""
@@ -390,14 +377,15 @@ class Run:
     def _make_changes(self, steward: Steward, step: int) -> None:
         """Between two batches; the commit of the second makes them real."""
         for change, network in self._changes:
-            after = shared_anew(network, self.shared) if self._reuse else Shared(network=network)
-            renamed = handed_over(self.shared, after)
+            after = shared_anew(network, self.shared) if self._reuse else Shared.alone(network)
+            heirs = inherited(self.shared, after)
             standing = self.spark_run.placement
-            standing |= {_under(name, renamed): node for name, node in standing.items()}
+            came_from = {each.name: origin(each.name, heirs) for each in split(after.network).operators}
+            standing |= {name: standing[old] for name, old in came_from.items() if old in standing}
             placement = steward.change(after.network, standing)
             kept = store(self.spark_run.options.checkpoint, network)
             version = Version(network=kept, origin=self._origin)
-            self.spark_run.change(after.network, placement, version, renamed)
+            self.spark_run.change(after, placement, version, heirs)
             self.network, self.shared = network, after
             self._made.append(msgspec.structs.replace(change, step=step))
         self._changes = []
@@ -464,9 +452,3 @@ class Run:
         self.state, self._unsaid = state, False
         self.directory.write_status(self.status)
         self._said = time.monotonic()
-
-
-def _under(name: str, renamed: Mapping[str, str]) -> str:
-    """The name that an operator, or an instance of a split one, goes on under."""
-    base, bracket, rest = name.partition("[")
-    return renamed.get(base, base) + bracket + rest

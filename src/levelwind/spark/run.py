@@ -17,6 +17,7 @@ from pyspark.sql.streaming import StreamingQuery
 from levelwind.errors import InputError, LevelwindError, Problem, RunError, input_error
 from levelwind.model import Cluster, Network
 from levelwind.operators.rows import row_types
+from levelwind.rewrite import Shared
 from levelwind.runtime.commits import Version
 from levelwind.runtime.compatibility import check_commit, fingerprints
 from levelwind.runtime.coordinator import Coordinator, Move, Step
@@ -83,13 +84,12 @@ class SparkRun:
 
     def __init__(
         self,
-        network: Network,
+        shared: Shared,
         options: RunOptions,
         *,
         session: SparkSession | None = None,
         sources: Mapping[str, DataFrame] | None = None,
     ) -> None:
-        self.network = network
         self.options = options
         self.notes: list[str] = []
         self._sources = dict(sources or {})
@@ -102,10 +102,16 @@ class SparkRun:
         # Refusing: batches are put off. Pausing: the query is stopped and begun anew, which is no end.
         self._stopping = self._refusing = self._pausing = False
         self._lock: TextIO | None = None
-        self.layout = Layout(network)
-        self.sinks = make_sinks(network, options)
+        self._lay_out(shared)
+        self.sinks = make_sinks(self.network, options)
         self.executor: SparkExecutor | None = None
         self.coordinator: Coordinator | None = None
+
+    def _lay_out(self, shared: Shared) -> None:
+        """What is computed; and the network as written, which says what operators mean, whoever computes."""
+        self.network, self.layout = shared.network, Layout(shared.network)
+        self.served_by = shared.served_by
+        self.written = Layout(shared.written) if shared.served_by else self.layout
 
     @property
     def session(self) -> SparkSession:
@@ -131,13 +137,14 @@ class SparkRun:
             directory=str(self.options.checkpoint),
             executor=self.executor,
             sinks=self.sinks,
-            fingerprints=fingerprints(self.layout),
+            fingerprints=fingerprints(self.written),
             version=self.options.version,
+            served_by=self.served_by,
             keep=self.options.keep,
         )
         last = self.coordinator.recover()
         if last is not None:
-            self.notes += check_commit(last, self.layout, nodes)
+            self.notes += check_commit(last, self.layout, nodes, self.written)
         self._query = self._read()
 
     def _connect(self, sinks: Iterable[Sink]) -> None:
@@ -205,30 +212,33 @@ class SparkRun:
 
     def change(
         self,
-        network: Network,
+        shared: Shared,
         placement: Mapping[str, str],
         version: Version,
-        renamed: Mapping[str, str] | None = None,
+        inherited: Mapping[str, str] | None = None,
     ) -> None:
         """Between two batches: from the next one on another network runs; new streams need a pause.
 
-        ``renamed`` has the new name of each operator that goes on under another.
+        ``inherited`` has the operators that go on from the state of another, with that other.
         """
         assert self.coordinator is not None
+        network = shared.network
         made = make_sinks(network, self.options)
         gone = [sink for name, sink in self.sinks.items() if name not in made]
         sinks = {name: self.sinks.get(name, sink) for name, sink in made.items()}
         self._connect(sinks.values())
         if KAFKA in _formats(network, self._sources):
             check_connector(self.session)
-        self.network, self.layout, self.sinks = network, Layout(network), sinks
+        self._lay_out(shared)
+        self.sinks = sinks
         self.coordinator.change(
             self.layout,
             placement,
             sinks=sinks,
-            fingerprints=fingerprints(self.layout),
+            fingerprints=fingerprints(self.written),
             version=version,
-            renamed=renamed,
+            served_by=self.served_by,
+            inherited=inherited,
         )
         for sink in gone:
             if isinstance(sink, KafkaSink):

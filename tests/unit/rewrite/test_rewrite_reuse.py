@@ -7,7 +7,7 @@ import pytest
 from levelwind.frontend import parse_network
 from levelwind.model import Port
 from levelwind.rewrite.canonical import canonical
-from levelwind.rewrite.reuse import handed_over, share, shared_anew
+from levelwind.rewrite.reuse import inherited, share, shared_anew
 
 SCHEMA = {"ts": "timestamp", "k": "string", "v": "bigint"}
 
@@ -136,12 +136,19 @@ def test_what_runs_already_serves():
     assert shared_anew(network, running).served_by == {"a": "b"}
 
 
-def test_what_goes_hands_over_to_one_of_those_it_served():
+def test_what_computes_goes_on_computing():
+    network = made(where("a", "v > 1"), where("b", "v > 1"), where("c", "v > 1"))
+    running = share(made(where("b", "v > 1"), where("c", "v > 1", reusable=False)))
+    assert shared_anew(network, running).served_by == {"a": "b"}
+
+
+def test_what_goes_leaves_its_state_to_one_of_those_it_served():
     before = share(made(where("a", "v > 1"), where("b", "v > 1"), where("c", "v > 1")))
     after = shared_anew(made(where("b", "v > 1"), where("c", "v > 1")), before)
-    assert handed_over(before, after) == {"a": "b"}
-    assert handed_over(after, shared_anew(made(where("c", "v > 1")), after)) == {"b": "c"}
-    assert handed_over(before, before) == {}
+    assert inherited(before, after) == {"b": "a"}
+    assert after.served_by == {"c": "b"}
+    assert inherited(after, shared_anew(made(where("c", "v > 1")), after)) == {"c": "b"}
+    assert inherited(before, before) == {}
 
 
 def test_whoever_computes_for_others_is_as_important_as_any_of_them():

@@ -213,6 +213,37 @@ def test_events_must_be_possible():
     assert "exactly one of lost, joined" in problems(head + "events: [{at: 1s}]")["events[0]"].rule
 
 
+NETWORK = """
+streams: {I: {rate: 1}}
+operators:
+  - {name: a, kind: model, input: I, cost: 1ms, selectivity: 1}
+  - {name: b, kind: model, input: I, cost: 1ms, selectivity: 1}
+outputs: {x: {input: a}, y: {input: b}}
+"""
+
+
+def test_queries_come_and_go(tmp_path):
+    (tmp_path / "net.yaml").write_text(NETWORK)
+    head = "network: net.yaml\nnodes: 2\n"
+    text = "reuse: true\nevents: [{at: 5s, added: y}, {at: 9s, removed: [x]}, {at: 12s, added: [x]}]"
+    scenario = parse_scenario(head + text, base=tmp_path).scenario
+    assert scenario.reuse
+    assert [(c.added, c.removed) for c in scenario.changes] == [(("y",), ()), ((), ("x",)), (("x",), ())]
+    found = problems(head + "events: [{at: 5s, added: z}, {at: 9s, removed: yy}]", base=tmp_path)
+    assert found["events[0].added"].rule == "must be an output or a query of the network"
+    assert found["events[1].removed"].hint == "did you mean 'y'?"
+    found = problems(
+        head + "events: [{at: 9s, added: y}, {at: 5s, removed: y}, {at: 7s, removed: y}]", base=tmp_path
+    )
+    assert set(found) == {"events[2].removed"}
+    found = problems(head + "events: [{at: 5s, removed: x}, {at: 7s, removed: y}]", base=tmp_path)
+    assert found["events[1].removed"].rule == "a run must keep an output"
+    found = problems(head + "events: [{at: 5s, added: [x, y]}]", base=tmp_path)
+    assert found["events[0].added"].rule == "a run must keep an output"
+    found = problems("generate: {chains: 1, length: 1}\nnodes: 1\nload: 1\nevents: [{at: 1s, added: c1}]")
+    assert "output or a query" in found["events[0].added"].rule
+
+
 def test_the_schema_for_editors_agrees():
     import yaml
 
