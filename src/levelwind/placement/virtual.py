@@ -78,75 +78,61 @@ def relax(
     Where they come to rest, and after how many sweeps. O(sweeps × links).
     """
     point = first.copy()
-    sweeps = _relax(
-        links.start, links.other, links.anchor, links.rate, position, point, damping, rest_ms, MOST_SWEEPS
-    )
-    return point, int(sweeps)
+    return point, _settled(links, position, point, damping, rest_ms, MOST_SWEEPS, False)
 
 
 def medians(links: Links, position: Floats, first: Floats) -> Floats:
     """Points for which Σ rate × distance itself is small: geometric medians, by Weiszfeld's steps in turn.
 
+    A step of Weiszfeld's is one whole step of springs whose strength is the rate over the distance.
     O(sweeps × links).
     """
     point = first.copy()
-    _medians(links.start, links.other, links.anchor, links.rate, position, point, MEDIAN_SWEEPS)
+    _settled(links, position, point, 1.0, STILL_MS, MEDIAN_SWEEPS, True)
     return point
 
 
+def _settled(
+    links: Links, position: Floats, point: Floats, damping: float, rest_ms: float, most: int, far_weaker: bool
+) -> int:
+    return int(
+        _settle(
+            links.start, links.other, links.anchor, links.rate, position, point, damping, rest_ms, most,
+            far_weaker,
+        )
+    )  # fmt: skip
+
+
 @compiled
-def _relax(
+def _settle(
     start: Any, other: Any, anchor: Any, rate: Any, position: Any, point: Any, damping: float, rest: float,
-    most: int,
+    most: int, far_weaker: bool,
 ) -> int:  # fmt: skip
+    """Pull the units in ``point`` in turn until no pull is as long as ``rest``; the number of sweeps."""
     dimensions = position.shape[1]
     force = np.zeros(dimensions)
     for sweep in range(most):
-        largest = 0.0
+        longest = 0.0
         for u in range(len(start) - 1):
             total = 0.0
             force[:] = 0.0
             for a in range(start[u], start[u + 1]):
                 there = point[other[a]] if other[a] >= 0 else position[anchor[a]]
-                total += rate[a]
-                for k in range(dimensions):
-                    force[k] += rate[a] * (point[u, k] - there[k])
-            if total > 0.0:
-                strength = 0.0
-                for k in range(dimensions):
-                    point[u, k] -= damping * force[k] / total
-                    strength += (force[k] / total) ** 2
-                largest = max(largest, np.sqrt(strength))
-        if largest < rest:
-            return sweep + 1
-    return most
-
-
-@compiled
-def _medians(
-    start: Any, other: Any, anchor: Any, rate: Any, position: Any, point: Any, most: int
-) -> None:  # fmt: skip
-    dimensions = position.shape[1]
-    fresh = np.zeros(dimensions)
-    for _ in range(most):
-        farthest = 0.0
-        for u in range(len(start) - 1):
-            total = 0.0
-            fresh[:] = 0.0
-            for a in range(start[u], start[u + 1]):
-                there = point[other[a]] if other[a] >= 0 else position[anchor[a]]
-                squared = 0.0
-                for k in range(dimensions):
-                    squared += (point[u, k] - there[k]) ** 2
-                weight = rate[a] / max(np.sqrt(squared), CLOSE_MS)
+                weight = rate[a]
+                if far_weaker:
+                    squared = 0.0
+                    for k in range(dimensions):
+                        squared += (point[u, k] - there[k]) ** 2
+                    weight /= max(np.sqrt(squared), CLOSE_MS)
                 total += weight
                 for k in range(dimensions):
-                    fresh[k] += weight * there[k]
+                    force[k] += weight * (point[u, k] - there[k])
             if total > 0.0:
                 squared = 0.0
                 for k in range(dimensions):
-                    squared += (fresh[k] / total - point[u, k]) ** 2
-                    point[u, k] = fresh[k] / total
-                farthest = max(farthest, np.sqrt(squared))
-        if farthest < STILL_MS:
-            return
+                    point[u, k] -= damping * force[k] / total
+                    squared += (force[k] / total) ** 2
+                longest = max(longest, np.sqrt(squared))
+        if longest < rest:
+            return sweep + 1
+    return most

@@ -6,7 +6,6 @@ import pytest
 
 from levelwind.bench.dcape import MOVES, cases, summary
 from levelwind.model import Cluster
-from levelwind.planning import plan
 from levelwind.reproduce.dcape_runs import Case
 
 # Connections of the patterns.
@@ -115,6 +114,5 @@ def test_all_nodes_and_both_patterns_are_in_the_full_table():
 
 @pytest.mark.parametrize("planner", ["correlation", "resilient"])
 def test_our_planners_place_the_plans(planner):
-    network = Case(number=2, nodes=3, planner=planner).network
-    made = plan(network, Cluster.equal(3), planner)
-    assert set(made.placement) == set(network.operators)
+    case = Case(number=2, nodes=3, planner=planner)
+    assert set(case.placement(Cluster.equal(3))) == set(case.network.operators)
