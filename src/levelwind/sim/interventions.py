@@ -11,7 +11,7 @@ from levelwind.sim.notes import DROPPED, LOST, SUSPENDED, note
 from levelwind.sim.queues import count_chain, empty_all, park_all, put_back, release
 from levelwind.sim.tables import NOWHERE, Floats, Tables
 
-PARTS = "aadc1272b6b8"  # see `compiling`
+PARTS = "44aca956da10"  # see `compiling`
 
 
 @compiled
