@@ -76,11 +76,15 @@ class Join:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diffuse:
-    """How a multi-way join is spread over nodes."""
+    """How a multi-way join is spread over nodes.
+
+    ``weights`` are those of CPU, memory and bandwidth in the load of a host; they add up to 1.
+    """
 
     method: str = "auto"
     instances: int = 1
     segment_s: float | None = None
+    weights: tuple[float, float, float] = (1.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

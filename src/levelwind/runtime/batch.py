@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from levelwind.runtime.messages import InFlight
 
@@ -26,6 +27,8 @@ class Batch:
         How many rows each stream has brought before the step.
     closing
         No row will follow: everything that is open is put out.
+    told
+        For boxes that listen, by name, what was measured of the others; see `Hearing`.
     staging
         For each output, the folder for rows that are not yet committed.
     """
@@ -40,3 +43,4 @@ class Batch:
     closing: bool = False
     in_flight: tuple[InFlight, ...] = ()
     staging: Mapping[str, str] = field(default_factory=dict)
+    told: Mapping[str, Any] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import msgspec
 
 from levelwind.errors import RunError
+from levelwind.model import Cluster
 from levelwind.operators.rows import BEGINNING, END
 from levelwind.runtime.batch import Batch
 from levelwind.runtime.commits import (
@@ -25,6 +26,7 @@ from levelwind.runtime.commits import (
     write_commit,
 )
 from levelwind.runtime.durable import force_directories
+from levelwind.runtime.hearsay import diffusions, heard_after, told_to
 from levelwind.runtime.messages import BoxReport, NodeReport, Seen, TableReport
 from levelwind.runtime.program import Box, Layout, Program
 from levelwind.runtime.rerouting import rerouted
@@ -91,6 +93,8 @@ class Coordinator:
         By output, and dead letters under `DEAD_LETTERS`.
     version
         Which network this is, if it was changed while it ran.
+    cluster
+        What the nodes can do, for spread joins; None: all alike.
     """
 
     def __init__(
@@ -104,6 +108,7 @@ class Coordinator:
         sinks: Mapping[str, Sink],
         fingerprints: Mapping[str, str] | None = None,
         version: Version | None = None,
+        cluster: Cluster | None = None,
         clock: Callable[[], float] = time.time,
         keep: int = 3,
     ) -> None:
@@ -114,6 +119,7 @@ class Coordinator:
         self.sinks = dict(sinks)
         self.fingerprints = dict(fingerprints or {})
         self.version = version
+        self.cluster = cluster
         self.clock = clock
         self.last: Commit | None = None
         self._moves: list[Move] = []
@@ -194,7 +200,7 @@ class Coordinator:
         failures = [failure for report in reports for failure in report.failures]
         if failures:
             raise RunError("; ".join(failures[:3]))
-        commit = self._commit(order, reports, moved, batch, offsets)
+        commit = self._commit(order, reports, moved, batch, offsets, run_s=ran - begin)
         write_commit(self.directory, commit)
         committed = time.perf_counter()
         self.last = commit
@@ -260,7 +266,17 @@ class Coordinator:
             closing=closing,
             in_flight=() if last is None else last.in_flight,
             staging={name: sink.staging for name, sink in self.sinks.items()},
+            told=self._told(),
         )
+
+    def _told(self) -> dict[str, Any]:
+        """What routers of spread joins are told: of the last commit alone, so that it can be told again."""
+        marks = {} if self.last is None else {name: box.marks for name, box in self.last.boxes.items()}
+        heard = None if self.last is None else self.last.heard
+        return {
+            box.name: told_to(box, self.program, heard, marks, self.cluster)
+            for box in diffusions(self.layout)
+        }
 
     def _behind(self, records: Sequence[BoxRecord | None], *, closing: bool) -> tuple[int, ...]:
         """Watermarks behind every box. A run that was closed and goes on is back where its streams are."""
@@ -297,6 +313,8 @@ class Coordinator:
         moved: Sequence[MoveRecord],
         batch: int | None,
         offsets: Sequence[str],
+        *,
+        run_s: float,
     ) -> Commit:
         seen = [part for report in reports for part in report.seen]
         streams = advance(self.layout.network, order.streams, seen)
@@ -334,6 +352,7 @@ class Coordinator:
             rows=self._rows_so_far(seen),
             closed=order.closing,
             version=self.version,
+            heard=heard_after(None if self.last is None else self.last.heard, self.program, reports, run_s),
         )
 
     def _with_cost(self, record: MoveRecord, done: Mapping[int, tuple[NodeReport, BoxReport]]) -> MoveRecord:

@@ -152,7 +152,7 @@ class NodeStep:
         inputs = [self._arrived(box, watermarks[box.index]) for box in group.boxes]
         start = time.process_time()
         try:
-            results = group.step(states, inputs)
+            results = group.step(states, inputs, self.batch.told.get(group.boxes[0].name))
             self._burn(group.boxes[0])
         except Exception as error:
             names = ", ".join(box.name for box in group.boxes)
@@ -184,6 +184,7 @@ class NodeStep:
                     loaded_s=load[1],
                     rejected=sum(rejected.rows.height for rejected in result.rejected),
                     shed=result.shed,
+                    said=None if result.said is None else dict(result.said),
                 )
             )
 

@@ -133,6 +133,7 @@ class SparkRun:
             sinks=self.sinks,
             fingerprints=fingerprints(self.layout),
             version=self.options.version,
+            cluster=self.options.cluster,
             keep=self.options.keep,
         )
         last = self.coordinator.recover()
