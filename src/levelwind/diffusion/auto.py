@@ -24,6 +24,8 @@ from levelwind.diffusion.router import Method
 SLOTS_PER_WINDOW = 10
 # Segments that each host gets in the time over which work is to be even.
 ROUNDS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+# What is at most so many times the least counts as about the least.
+ABOUT = 1.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +77,10 @@ def advise(
     """
     master = best_master(shape, measured, 0 if now is None else now[1], worth=worth)
     lengths = [segment_s] if segment_s else [horizon_s / (shape.instances * rounds) for rounds in ROUNDS]
-    aligned, length = min(
-        (aligned_busiest(shape, measured, master, each, horizon_s), each) for each in lengths
+    works = [aligned_busiest(shape, measured, master, each, horizon_s) for each in lengths]
+    # The longest that is about as good as the best: the fewer segments there are, the less there is to lay.
+    aligned, length = next(
+        (work, each) for work, each in zip(works, lengths, strict=True) if work <= ABOUT * min(works)
     )
     coordinated, traffic = None, None
     if "ctr" in allowed:

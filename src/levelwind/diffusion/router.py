@@ -61,6 +61,7 @@ class Router:
     latest_us: int = FIRST
     counted: list[float] = field(default_factory=list)
     counted_s: float = 0.0
+    counted_batches: float = 0.0
     thought_us: int = FIRST
     advised: list[float] = field(default_factory=list)
     reasons: dict[str, Any] = field(default_factory=dict)
@@ -99,8 +100,8 @@ class Router:
     def meter(self, streams: Ints, times: Ints) -> bool:
         """Count the rows of a batch that is about to be routed; whether it is time to think choices over.
 
-        That is once in a longest window at most, and only if a rate or a selectivity has changed. Rates are
-        means over about ten longest windows, in event time.
+        That is once in a longest window at most, and only if a rate, a selectivity or the length of batches
+        has changed. Rates are means over about ten longest windows, in event time.
         """
         if not len(times):
             return False
@@ -113,18 +114,24 @@ class Router:
         before = self.counted or [0.0] * self.shape.streams
         self.counted = [old * fade + float(new) for old, new in zip(before, own, strict=True)]
         self.counted_s = self.counted_s * fade + passed / MICROSECONDS
+        self.counted_batches = self.counted_batches * fade + 1.0
         if latest < self.thought_us + longest or self.counted_s <= 0:
             return False
         self.thought_us = latest
         rates = [max(count / self.counted_s, 1e-6) for count in self.counted]
         self.measured = replace(self.measured, rates=tuple(rates))
-        known = [*rates, *(chance for row in self.measured.selectivity for chance in row)]
+        known = [*rates, *(chance for row in self.measured.selectivity for chance in row), self.batch_s]
         if len(known) == len(self.advised) and all(
             CALM * old <= new <= old / CALM for old, new in zip(self.advised, known, strict=True)
         ):
             return False
         self.advised = known
         return True
+
+    @property
+    def batch_s(self) -> float:
+        """How long a batch is in event time, in the mean."""
+        return self.counted_s / max(self.counted_batches, 1.0)
 
     def hear(self, reported: Reported, otherwise: float) -> None:
         """Take in what was measured of hosts and of pairs of rows.

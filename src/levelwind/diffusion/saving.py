@@ -27,6 +27,7 @@ _PLAIN = (
     "latest_us",
     "counted",
     "counted_s",
+    "counted_batches",
     "thought_us",
     "advised",
     "reasons",

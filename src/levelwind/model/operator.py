@@ -152,12 +152,16 @@ class Model:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diffusion:
-    """Sends rows of a spread multi-way join to its parts. No kind that is written: `diffused` makes it."""
+    """Sends rows of a spread multi-way join to its parts. No kind that is written: `diffused` makes it.
+
+    ``selectivity`` is that of the whole join, as stated.
+    """
 
     kind: ClassVar[str] = "diffusion"
     join: Multijoin
     aligned: bool
     coordinated: bool
+    selectivity: float = 1.0
 
     @property
     def routes(self) -> tuple[str, ...]:

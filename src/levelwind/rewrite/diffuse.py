@@ -62,7 +62,12 @@ def _parts(operator: Operator) -> Iterator[Operator]:
     source = diffusion_name(name)
     yield Operator(
         name=source,
-        spec=Diffusion(join=spec, aligned=aligned, coordinated=coordinated),
+        spec=Diffusion(
+            join=spec,
+            aligned=aligned,
+            coordinated=coordinated,
+            selectivity=operator.selectivity_of(None),
+        ),
         inputs=operator.inputs,
         movable=operator.movable,
         pinned=operator.pinned,

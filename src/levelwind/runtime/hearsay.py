@@ -18,10 +18,10 @@ from levelwind.operators.multijoin.order import mark_names
 from levelwind.runtime.messages import NodeReport
 from levelwind.runtime.program import Box, Layout, Program
 
-# What was measured before counts so much less with each step: about the last twenty steps matter.
-FADE = 0.95
+# What was measured before counts so much less with each step: about the last thirty steps matter.
+FADE = 0.97
 # So many rows at the mean cost are taken as seen beforehand: a few rows must not make a node look slow.
-PRIOR_ROWS = 1000.0
+PRIOR_ROWS = 100.0
 # A node is taken as at most so many times slower or faster per row than the others.
 MOST_SLOWNESS = 4.0
 # Pairs of rows near in time below which a selectivity is not measured.

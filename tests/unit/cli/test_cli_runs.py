@@ -460,3 +460,11 @@ def test_on_a_terminal_a_table_that_goes_away(over, monkeypatch):
     assert "small net: finished" in screen.getvalue()
     assert "██████████··········" in screen.getvalue().replace("\x1b[0m\x1b[2m", "")
     assert screen.getvalue().rstrip().endswith("\x1b[2K")
+
+
+def test_status_says_how_joins_are_spread_and_why(run, over):
+    told = {"trio": {"method": "atr", "reason": "aligned routing, segments of 1 s of a"}}
+    over.write_status({**over.status(), "spread": told})
+    assert run("status", over.path).json["spread"] == told
+    shown = run("status", over.path, "--format", "text")
+    assert "trio: aligned routing, segments of 1 s of a" in shown.out

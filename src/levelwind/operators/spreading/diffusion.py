@@ -31,8 +31,8 @@ SAVED, CLOCK = "saved", "clock"
 SEGMENT_PER_WINDOW = 1.0
 # Slots in the longest window.
 SLOTS_PER_WINDOW = 10
-# Over so many seconds, or so many longest windows if that is more, hosts' work is to be even.
-HORIZON_S, HORIZON_PER_WINDOW = 10.0, 10
+# Work is to be even over the hosts in each batch, for which all of them wait; but not in less than that.
+LEAST_HORIZON_S = 0.05
 
 
 def make_diffusion(operator: Operator, inputs: Sequence[RowType]) -> Kernel:
@@ -48,7 +48,6 @@ def make_diffusion(operator: Operator, inputs: Sequence[RowType]) -> Kernel:
             raise input_error(rule, key=f"operators.{operator.name}.inputs", value=alias)
         clocks.append(rows.time)
     windows = tuple(microseconds(join.windows_s[alias]) for alias in join.aliases)
-    pairs = operator.selectivity_of(None)
     stated = None if join.diffuse.segment_s is None else microseconds(join.diffuse.segment_s)
     return Diffuser(
         aliases=join.aliases,
@@ -56,7 +55,7 @@ def make_diffusion(operator: Operator, inputs: Sequence[RowType]) -> Kernel:
         shape=JoinShape(windows_us=windows, instances=join.diffuse.instances),
         method=join.diffuse.method,
         segment_us=stated,
-        selectivity=min(1.0, pairs) ** (1 / (len(windows) - 1)),
+        selectivity=min(1.0, spec.selectivity) ** (1 / max(1, len(windows) - 1)),
         weights=join.diffuse.weights,
     )
 
@@ -170,7 +169,7 @@ class Diffuser:
             return
         allowed: tuple[Method, ...] = ("atr", "ctr") if self.method == "auto" else (router.method,)
         stated = None if self.segment_us is None else self.segment_us / MICROSECONDS
-        horizon = max(HORIZON_S, HORIZON_PER_WINDOW * self.shape.longest_us / MICROSECONDS)
+        horizon = max(LEAST_HORIZON_S, router.batch_s)
         now = (router.method, router.master)
         advice = advise(
             self.shape, router.measured, horizon_s=horizon, allowed=allowed, segment_s=stated, now=now
