@@ -101,7 +101,7 @@ class Router:
         """Count the rows of a batch that is about to be routed; whether it is time to think choices over.
 
         That is once in a longest window at most, and only if a rate, a selectivity or the length of batches
-        has changed. Rates are means over about ten longest windows, in event time.
+        has changed. Rates are means over about ten longest windows, or ten batches, in event time.
         """
         if not len(times):
             return False
@@ -109,7 +109,7 @@ class Router:
         latest = int(times.max())
         begin = self.latest_us if self.latest_us > FIRST else int(times.min())
         passed = max(0, latest - begin)
-        fade = exp(-passed / (10 * longest))
+        fade = exp(-passed / (10 * max(longest, self.batch_s * MICROSECONDS)))
         own = np.bincount(streams, minlength=self.shape.streams)
         before = self.counted or [0.0] * self.shape.streams
         self.counted = [old * fade + float(new) for old, new in zip(before, own, strict=True)]

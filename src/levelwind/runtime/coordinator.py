@@ -352,7 +352,9 @@ class Coordinator:
             rows=self._rows_so_far(seen),
             closed=order.closing,
             version=self.version,
-            heard=heard_after(None if self.last is None else self.last.heard, self.program, reports, run_s),
+            heard=heard_after(
+                None if self.last is None else self.last.heard, self.program, reports, run_s, self.cluster
+            ),
         )
 
     def _with_cost(self, record: MoveRecord, done: Mapping[int, tuple[NodeReport, BoxReport]]) -> MoveRecord:

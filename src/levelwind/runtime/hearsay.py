@@ -11,7 +11,7 @@ from itertools import combinations
 
 import msgspec
 
-from levelwind.diffusion.hosts import Reported
+from levelwind.diffusion.hosts import LEAST_FREE, Reported
 from levelwind.model import Cluster, JoinPart, Node
 from levelwind.model.operator import Diffusion
 from levelwind.operators.multijoin.order import mark_names
@@ -24,6 +24,11 @@ FADE = 0.97
 PRIOR_ROWS = 100.0
 # A node is taken as at most so many times slower or faster per row than the others.
 MOST_SLOWNESS = 4.0
+# An instance that is x times as loaded as the mean gets x to this power less with each step: a small one,
+# since what was measured tells of the last thirty steps. Never more, or less, than so many times its part.
+GAIN, MOST_CORRECTION = 0.03, 4.0
+# Below so many CPU seconds, loads are noise.
+LEAST_WORK_S = 1e-3
 # Pairs of rows near in time below which a selectivity is not measured.
 LEAST_PAIRS = 30
 
@@ -61,11 +66,16 @@ class NodeHeard(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Heard(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What was measured so far: wall seconds, nodes, and parts of spread joins, all faded alike."""
+    """What was measured so far: wall seconds, nodes, and parts of spread joins, all faded alike.
+
+    ``corrections``, by operator that sends: how much more or less each of its instances is given than its
+    node's capacity says, since it was found to be less or more loaded than the others.
+    """
 
     wall_s: float = 0.0
     nodes: dict[str, NodeHeard] = {}
     parts: dict[str, PartHeard] = {}
+    corrections: dict[str, tuple[float, ...]] = {}
 
 
 def diffusions(layout: Layout) -> tuple[Box, ...]:
@@ -74,11 +84,16 @@ def diffusions(layout: Layout) -> tuple[Box, ...]:
 
 
 def heard_after(
-    before: Heard | None, program: Program, reports: Iterable[NodeReport], wall_s: float
+    before: Heard | None,
+    program: Program,
+    reports: Iterable[NodeReport],
+    wall_s: float,
+    cluster: Cluster | None = None,
 ) -> Heard | None:
     """With one step more; None without a spread join. O(boxes)."""
     layout = program.layout
-    if not diffusions(layout):
+    senders = diffusions(layout)
+    if not senders:
         return None
     before = before or Heard()
     nodes = {
@@ -100,7 +115,12 @@ def heard_after(
             if isinstance(box.operator.spec, JoinPart) and own.rows_in:
                 known = parts.get(box.name, PartHeard())
                 parts[box.name] = known.plus(PartHeard.of(own.rows_in, own.cpu_s))
-    return Heard(FADE * before.wall_s + wall_s, nodes, parts)
+    heard = Heard(FADE * before.wall_s + wall_s, nodes, parts)
+    corrections = {
+        box.name: _Join(box, program, heard, cluster).corrected(before.corrections.get(box.name))
+        for box in senders
+    }
+    return msgspec.structs.replace(heard, corrections=corrections)
 
 
 def told_to(
@@ -119,23 +139,63 @@ def told_to(
     cluster
         What nodes can do; None: all alike.
     """
-    spec = box.operator.spec
-    assert isinstance(spec, Diffusion)
-    assert spec.join.diffuse is not None
-    heard = heard or Heard()
-    parts = [each for each in program.layout.boxes if _belongs(each, box)]
-    placement = program.placement
-    home = _homes(parts, heard, placement, spec.join.diffuse.instances)
-    known = {} if cluster is None else {node.name: node for node in cluster.nodes}
-    nodes = [known.get(name, Node(name=name)) for name in home]
-    slowness = _slowness(parts, heard, placement)
-    speed = [node.cpu / home.count(node.name) / slowness.get(node.name, 1.0) for node in nodes]
+    join = _Join(box, program, heard or Heard(), cluster)
+    speed = [
+        own * correction
+        for own, correction in zip(join.speed(), join.heard.corrections.get(box.name, join.none), strict=True)
+    ]
     mean = sum(speed) / len(speed)
     return Reported(
         speed=tuple(each / mean for each in speed),
-        usage=tuple(_usage(node, parts, heard, placement) for node in nodes),
-        selectivity=_selectivities(spec.join.aliases, [marks.get(part.name, {}) for part in parts]),
+        usage=tuple(_usage(node, join.parts, join.heard, join.placement) for node in join.nodes),
+        selectivity=_selectivities(join.aliases, [marks.get(part.name, {}) for part in join.parts]),
     )
+
+
+class _Join:
+    """A spread join as it stands: its parts, and the node of each of its instances."""
+
+    def __init__(self, box: Box, program: Program, heard: Heard, cluster: Cluster | None) -> None:
+        spec = box.operator.spec
+        assert isinstance(spec, Diffusion)
+        assert spec.join.diffuse is not None
+        self.heard, self.aliases, self.weights = heard, spec.join.aliases, spec.join.diffuse.weights
+        self.parts = [each for each in program.layout.boxes if _belongs(each, box)]
+        self.placement = program.placement
+        self.home = _homes(self.parts, heard, self.placement, spec.join.diffuse.instances)
+        known = {} if cluster is None else {node.name: node for node in cluster.nodes}
+        self.nodes = [known.get(name, Node(name=name)) for name in self.home]
+        self.none = (1.0,) * len(self.nodes)
+
+    def speed(self) -> list[float]:
+        """Of each instance: its node's CPU, shared with others there, over what a row takes of it."""
+        slowness = _slowness(self.parts, self.heard, self.placement)
+        return [node.cpu / self.home.count(node.name) / slowness.get(node.name, 1.0) for node in self.nodes]
+
+    def corrected(self, before: tuple[float, ...] | None) -> tuple[float, ...]:
+        """Corrections after a step: more for instances that are less loaded than the others.
+
+        What a row costs is known roughly: one that is kept costs less than one that looks for partners, and
+        by how much depends on the join. Work that was measured tells, whatever the reason.
+        """
+        before = before if before is not None and len(before) == len(self.nodes) else self.none
+        work = [0.0] * len(self.nodes)
+        for part in self.parts:
+            assert isinstance(part.operator.spec, JoinPart)
+            work[part.operator.spec.instance] += self.heard.parts.get(part.name, PartHeard()).cpu_s
+        if sum(work) < LEAST_WORK_S:
+            return before
+        loads = []
+        for node, own in zip(self.nodes, work, strict=True):
+            used = _usage(node, self.parts, self.heard, self.placement)
+            free = max(1.0 - sum(w * u for w, u in zip(self.weights, used, strict=True)), LEAST_FREE)
+            loads.append(own * self.home.count(node.name) / (node.cpu * free))
+        mean = sum(loads) / len(loads)
+        least = mean / MOST_CORRECTION**2
+        return tuple(
+            min(max(old * (mean / max(load, least)) ** GAIN, 1 / MOST_CORRECTION), MOST_CORRECTION)
+            for old, load in zip(before, loads, strict=True)
+        )
 
 
 def _belongs(part: Box, diffusion: Box) -> bool:
