@@ -140,10 +140,8 @@ def told_to(
         What nodes can do; None: all alike.
     """
     join = _Join(box, program, heard or Heard(), cluster)
-    speed = [
-        own * correction
-        for own, correction in zip(join.speed(), join.heard.corrections.get(box.name, join.none), strict=True)
-    ]
+    known = join.known(join.heard.corrections.get(box.name))
+    speed = [own * correction for own, correction in zip(join.speed(), known, strict=True)]
     mean = sum(speed) / len(speed)
     return Reported(
         speed=tuple(each / mean for each in speed),
@@ -165,7 +163,12 @@ class _Join:
         self.home = _homes(self.parts, heard, self.placement, spec.join.diffuse.instances)
         known = {} if cluster is None else {node.name: node for node in cluster.nodes}
         self.nodes = [known.get(name, Node(name=name)) for name in self.home]
-        self.none = (1.0,) * len(self.nodes)
+
+    def known(self, corrections: tuple[float, ...] | None) -> tuple[float, ...]:
+        """Corrections, none as long as there are none for all instances."""
+        if corrections is None or len(corrections) != len(self.nodes):
+            return (1.0,) * len(self.nodes)
+        return corrections
 
     def speed(self) -> list[float]:
         """Of each instance: its node's CPU, shared with others there, over what a row takes of it."""
@@ -178,7 +181,7 @@ class _Join:
         What a row costs is known roughly: one that is kept costs less than one that looks for partners, and
         by how much depends on the join. Work that was measured tells, whatever the reason.
         """
-        before = before if before is not None and len(before) == len(self.nodes) else self.none
+        before = self.known(before)
         work = [0.0] * len(self.nodes)
         for part in self.parts:
             assert isinstance(part.operator.spec, JoinPart)

@@ -110,7 +110,7 @@ class _Join:
         for j, _, spec in self.parts:
             found.costs[j] = 0.0
             found.transfers[j] = self.fusion.transfer_cost_s
-            found.ratios |= {(j, route): 0.0 for route in spec.routes}
+            found.ratios.update({(j, route): 0.0 for route in spec.routes})
         found.transfers[self.number] = self.fusion.transfer_cost_s
         if advice.method == "atr":
             self._aligned(found, shape, advice.master, advice.segment_s)
