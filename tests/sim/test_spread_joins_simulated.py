@@ -71,17 +71,20 @@ def test_work_is_that_of_the_plan_by_speed(method):
     assert load[:4] / CPU == pytest.approx(np.full(4, planned / sum(CPU)), rel=0.1)
 
 
-@pytest.mark.parametrize(("method", "most"), [("atr", 3.0), ("ctr", 4.0)])
-def test_copies_cost_their_transfer(method, most):
+@pytest.mark.parametrize("method", ["atr", "ctr"])
+def test_copies_cost_their_transfer(method):
     plain, placement = world(method)
     costly, _ = world(method, transfer_cost="2ms")
     _, before = busy(plain, placement)
     _, after = busy(costly, placement)
-    received = (after - before)[:4].sum() / 1e-3 / (3 * RATE)
-    print(f"\n{method}: {received:.2f} copies and partial groups for each row")
-    if method == "atr":  # the master once, the others once more for (2 + 2)/4
-        assert received == pytest.approx((1 + 2 + 2) / 3, rel=0.06)
-    assert 1.0 < received < most
+    # Of the nodes with parts: what they receive and what they send, for each row that comes in.
+    carried = (after - before)[:4].sum() / 1e-3 / (3 * RATE)
+    groups = (2 * RATE) ** 2 * 0.0004
+    print(f"\n{method}: {carried:.2f} rows, partial groups and groups for each row")
+    if method == "atr":  # the master's rows once, the others' once more for (2 + 2)/4
+        assert carried == pytest.approx((1 + 2 + 2) / 3 + groups, rel=0.06)
+    else:
+        assert carried > 2 + groups
 
 
 @pytest.mark.parametrize("method", ["atr", "ctr", "auto"])
@@ -89,8 +92,8 @@ def test_as_many_groups_come_out_as_the_plan_says(method):
     problem, placement = world(method)
     simulator, _ = busy(problem, placement)
     groups = 3 * RATE * (2 * RATE) ** 2 * 0.0004
-    print(f"\n{method}: {simulator.latencies().results / SECONDS:.2f} groups a second of {groups:.2f}")
-    assert simulator.latencies().results / SECONDS == pytest.approx(groups, rel=0.05)
+    print(f"\n{method}: {simulator.latencies.results / SECONDS:.2f} groups a second of {groups:.2f}")
+    assert simulator.latencies.results / SECONDS == pytest.approx(groups, rel=0.05)
 
 
 def test_a_join_without_rates_is_laid_out_all_the_same():

