@@ -5,12 +5,15 @@ batch is a file of each stream that spans a second. Spark refuses such a join wi
 user can do in plain Structured Streaming is to cut numbers into buckets as wide as the band, send rows of two
 streams to three buckets each, join by bucket, and filter. Both sides read the same files on two cores, and
 must find as many groups.
+
+Two cores have little to give to four instances. So the same is run on a cluster of four workers too, each
+capped at a part of a core: there one instance has a quarter of what four have.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -25,6 +28,7 @@ from levelwind.bench.runtime_worlds import (
     CORES,
     MASTER,
     PLAIN,
+    Seen,
     batch_seconds,
     file_source,
     steady,
@@ -32,6 +36,7 @@ from levelwind.bench.runtime_worlds import (
     write_files,
 )
 from levelwind.spark.session import start_session
+from levelwind.testing.loopback import LoopbackCluster
 from levelwind.testing.sides import answer, network_of, ours, side
 
 NAME = "join"
@@ -42,6 +47,8 @@ WINDOW_S, BAND, RANGE = 5, 50, 1_000_000
 ROWS = 4_000
 BATCHES, FULL_BATCHES = 16, 40
 INSTANCES = (1, 2, 4)
+# On the capped cluster: workers, what each has of a core, and the part of the rows that a batch there has.
+WORKERS, CAP, FEWER = 4, 0.35, 2
 ROUNDS = 1
 LIMIT_S = 600.0
 SPAN = f"INTERVAL {WINDOW_S} SECONDS"
@@ -72,7 +79,8 @@ def document(folder: Path, instances: int, method: str = "atr") -> dict[str, Any
         "selectivity": (2 * BAND / RANGE) ** 2,
     }  # fmt: skip
     if instances > 1:
-        join["diffuse"] = {"method": method, "instances": instances, "segment": "1s"}
+        # So short that every instance has a part of every batch, for which all wait.
+        join["diffuse"] = {"method": method, "instances": instances, "segment": f"{1000 // instances}ms"}
     count = {
         "name": "counted", "kind": "aggregate", "input": "trio", "window": {"size": "1s"},
         "compute": {"n": "count(*)"}, "cost": "1us",
@@ -96,12 +104,50 @@ def tables(rows: int, batches: int, seed: int) -> Iterator[pa.Table]:
 def levelwind_side(data: str, batches: int, instances: int) -> dict[str, Any]:
     """Our side: parts on both nodes in turn, what sends and what fuses on the first."""
     network = network_of(document(Path(data), instances))
-    placement = {"trio": "n1", "counted": "n1"}
-    if instances > 1:
-        placement["trio[in]"] = "n1"
-        placement |= {f"trio[{i}]": f"n{1 + i % CORES}" for i in range(instances)}
+    placement = standing(instances, [f"n{k + 1}" for k in range(CORES)])
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         seen = watch(network, folder=Path(folder), placement=placement, batches=batches)
+    return told(seen, placement)
+
+
+def standing(instances: int, nodes: Sequence[str]) -> dict[str, str]:
+    """Parts on all nodes in turn, what sends and what fuses on the first."""
+    placement = {"trio": nodes[0], "counted": nodes[0]}
+    if instances > 1:
+        placement["trio[in]"] = nodes[0]
+        placement |= {f"trio[{i}]": nodes[i % len(nodes)] for i in range(instances)}
+    return placement
+
+
+def capped_side(data: str, batches: int) -> dict[str, Any]:
+    """All numbers of instances on one cluster of capped workers."""
+    found: dict[str, Any] = {}
+    with (
+        TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        LoopbackCluster(workers=WORKERS) as cluster,
+    ):
+        nodes = cluster.nodes(CAP)
+        session = start_session(cluster.master, cluster.configuration, log=Path(folder, "spark.log"))
+        capped = True
+        for instances in INSTANCES:
+            placement = standing(instances, nodes.names)
+            cluster.cap(CAP)
+            seen = watch(
+                network_of(document(Path(data), instances)),
+                folder=Path(folder, str(instances)),
+                nodes=nodes,
+                placement=placement,
+                batches=batches,
+                session=session,
+            )
+            capped = capped and cluster.capped
+            cluster.cap(None)
+            found[str(instances)] = told(seen, placement)
+    return {"runs": found, "capped": capped}
+
+
+def told(seen: Sequence[Seen], placement: Mapping[str, str]) -> dict[str, Any]:
+    """What came of a run: times of batches, groups, and CPU seconds of the join, all of it and by node."""
     number = {box.name: box.index for box in seen[0].step.program.layout.boxes}
     own = {number[name] for name in placement if name != "counted"}
     return {
@@ -110,6 +156,10 @@ def levelwind_side(data: str, batches: int, instances: int) -> dict[str, Any]:
             box.rows_out for each in seen for _, box in each.step.boxes if box.box == number["trio"]
         ),
         "join_cpu_s": [sum(b.cpu_s for _, b in each.step.boxes if b.box in own) for each in seen],
+        "node_cpu_s": [
+            [sum(b.cpu_s for r, b in each.step.boxes if r.node == node and b.box in own) for each in seen]
+            for node in range(len(seen[0].step.program.nodes))
+        ],
     }
 
 
@@ -165,6 +215,11 @@ def run(settings: Settings, *, rows: int = ROWS, batches: int | None = None) -> 
                     found[name].append(
                         ours(MODULE, "ours", data=folder, batches=batches, instances=int(name))
                     )
+        settings.step("the capped cluster")
+        small = Path(folder, "small")
+        for number, name in enumerate(STREAMS):
+            write_files(small / name, tables(rows // FEWER, batches, 10 * settings.seed + number))
+        capped = ours(MODULE, "capped", data=str(small), batches=batches)
     per_batch = {
         name: [s for one in sides for s in steady(one.get("batch_s", []))] for name, sides in found.items()
     }
@@ -185,11 +240,33 @@ def run(settings: Settings, *, rows: int = ROWS, batches: int | None = None) -> 
         baseline=Figure(label="buckets by hand in a plain query", value=speed["plain"], unit="rows/s"),
         ratio=median(plain) / median(mine) if plain else float("inf"),
         spread=spread_of([b / a for a, b in zip(mine, plain, strict=False)]) if plain else 0.0,
-        figures=[Figure(label=f"{i} instances", value=speed[str(i)], unit="rows/s") for i in INSTANCES],
-        notes=notes,
-        details=found,
+        figures=[
+            *(Figure(label=f"{i} instances", value=speed[str(i)], unit="rows/s") for i in INSTANCES),
+            *(
+                Figure(label=f"capped, {i} instances", value=each, unit="rows/s")
+                for i, each in zip(INSTANCES, capped_speeds(capped, read // FEWER), strict=True)
+            ),
+        ],
+        notes=[*notes, *_capped_notes(capped)],
+        details={**found, "capped": capped},
     )
 
 
+def capped_speeds(capped: Mapping[str, Any], read: int) -> list[float]:
+    """Rows per second on the capped cluster, by number of instances."""
+    return [read / median(steady(capped["runs"][str(i)]["batch_s"])) for i in INSTANCES]
+
+
+def _capped_notes(capped: Mapping[str, Any]) -> list[str]:
+    caps = f"capped at {CAP} core each" if capped["capped"] else "NOT capped: this machine does not allow it"
+    lines = [f"capped cluster: {WORKERS} workers {caps}, batches of half as many rows"]
+    for i in INSTANCES:
+        own = capped["runs"][str(i)]
+        cpu = [median(steady(each)) for each in own["node_cpu_s"]]
+        shown = ", ".join(f"{each:.2f}" for each in cpu)
+        lines.append(f"capped, {i} instances: {own['groups']} groups, CPU seconds a batch by node {shown}")
+    return lines
+
+
 if __name__ == "__main__":
-    answer({"ours": levelwind_side, "plain": plain_side})
+    answer({"ours": levelwind_side, "plain": plain_side, "capped": capped_side})

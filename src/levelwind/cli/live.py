@@ -56,6 +56,9 @@ class Watcher:
     def on_step(self, _: Any) -> None:
         """A step was done. Called by the thread that runs batches."""
         self._changed = True
+        if not self._table and self._run is not None:
+            for decision in self._run.progress.decided:
+                print(f"{decision['operator']}: {decision['reason']}", file=sys.stderr)
         self.tick()
 
     def tick(self) -> None:

@@ -33,7 +33,7 @@ from levelwind.cli.options import (
 )
 from levelwind.cli.output import answer, note
 from levelwind.cli.plan import plural
-from levelwind.cli.runs import grouped, shown_path
+from levelwind.cli.runs import grouped, shown_path, spread_lines
 from levelwind.errors import InputError, LevelwindError, Problem, input_error
 
 if TYPE_CHECKING:
@@ -443,6 +443,7 @@ def _as_dict(begun: Run) -> dict[str, Any]:
         "moves": status["moves"],
         "batch_seconds": begun.progress.batch_seconds,
         "state": status["state"],
+        "spread": status["spread"],
     }
 
 
@@ -465,4 +466,5 @@ def _as_text(begun: Run) -> RenderableType:
     table.add_column("rows", justify="right")
     for name, rows in told["outputs"].items():
         table.add_row(name, grouped(rows))
-    return Group(Text(head, overflow="fold"), Text(), table)
+    spread = [Text(line, overflow="fold") for line in spread_lines(told)]
+    return Group(Text(head, overflow="fold"), *spread, Text(), table)

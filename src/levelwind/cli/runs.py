@@ -122,6 +122,7 @@ def run_view(status: Mapping[str, Any], *, name: str, directory: Path) -> Render
     if status.get("failure"):
         parts.append(Text(status["failure"], overflow="fold"))
     parts += [Text(line, overflow="fold") for line in figure_lines(status)]
+    parts += [Text(line, overflow="fold") for line in spread_lines(status)]
     parts += [Text(change_line(change), overflow="fold") for change in status.get("changes") or ()]
     parts += [Text(f"alarm: {text}", overflow="fold") for text in status.get("alarms") or ()]
     parts.append(Text(f"run directory {shown_path(directory)}", overflow="fold"))
@@ -181,6 +182,11 @@ def figure_lines(status: Mapping[str, Any]) -> list[str]:
         held = ", ".join(f"{name} {share:.0%}" for name, share in status["shares"].items())
         lines.append(f"overload: take only a share of their rows: {held}")
     return lines
+
+
+def spread_lines(status: Mapping[str, Any]) -> list[str]:
+    """How each spread join routes its rows, and why."""
+    return [f"{name}: {told['reason']}" for name, told in (status.get("spread") or {}).items()]
 
 
 def time_reached(status: Mapping[str, Any]) -> str:

@@ -8,7 +8,8 @@ sends.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import log, sqrt
 
 import numpy as np
@@ -16,12 +17,15 @@ import numpy as np
 from levelwind.diffusion import laws
 from levelwind.diffusion.aligned import best_master
 from levelwind.diffusion.join import MICROSECONDS, Floats, JoinShape, Measured
+from levelwind.diffusion.reasons import reasons_of
 from levelwind.diffusion.router import Method
 
 # Slots in the longest window.
 SLOTS_PER_WINDOW = 10
 # Segments that each host gets in the time over which work is to be even.
 ROUNDS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+# What is at most so many times the least counts as about the least.
+ABOUT = 1.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +36,8 @@ class Advice:
     ----------
     aligned, coordinated
         CPU seconds per second that the busiest host of speed 1 would spend either way; None if not allowed.
+    traffic
+        What coordinated routing would send; None if it is not allowed.
     """
 
     method: Method
@@ -39,6 +45,7 @@ class Advice:
     segment_s: float
     aligned: float | None
     coordinated: float | None
+    traffic: laws.Traffic | None
     why: str
 
 
@@ -51,6 +58,7 @@ def advise(
     segment_s: float | None = None,
     now: tuple[Method, int] | None = None,
     worth: float = 0.1,
+    names: Sequence[str] | None = None,
 ) -> Advice:
     """The cheaper way for the busiest host.
 
@@ -62,15 +70,21 @@ def advise(
         A segment length that is given; None: the best.
     now
         Method and master in use, which stay unless something is better by the part ``worth``.
+    names
+        Of the streams, to say why; None: their numbers.
 
     O(slots rehearsed × cost of a slot).
     """
     master = best_master(shape, measured, 0 if now is None else now[1], worth=worth)
     lengths = [segment_s] if segment_s else [horizon_s / (shape.instances * rounds) for rounds in ROUNDS]
-    aligned, length = min(
-        (aligned_busiest(shape, measured, master, each, horizon_s), each) for each in lengths
+    works = [aligned_busiest(shape, measured, master, each, horizon_s) for each in lengths]
+    # The longest that is about as good as the best: the fewer segments there are, the less there is to lay.
+    aligned, length = next(
+        (work, each) for work, each in zip(works, lengths, strict=True) if work <= ABOUT * min(works)
     )
-    coordinated = coordinated_busiest(shape, measured, horizon_s) if "ctr" in allowed else None
+    coordinated, traffic = None, None
+    if "ctr" in allowed:
+        coordinated, traffic = coordinated_busiest(shape, measured, horizon_s)
     method: Method = "atr"
     if "atr" not in allowed:
         method = "ctr"
@@ -82,38 +96,17 @@ def advise(
             and abs(coordinated - aligned) < worth * max(coordinated, aligned)
         ):
             method = now[0]
-    return Advice(
+    advice = Advice(
         method=method,
         master=master,
         segment_s=length,
-        aligned=aligned if "atr" in allowed else None,
+        aligned=float(aligned) if "atr" in allowed else None,
         coordinated=coordinated,
-        why=_why(method, master, length, aligned, coordinated, shape, measured),
+        traffic=traffic,
+        why="",
     )
-
-
-def _why(
-    method: Method,
-    master: int,
-    length: float,
-    aligned: float,
-    coordinated: float | None,
-    shape: JoinShape,
-    measured: Measured,
-) -> str:
-    partners = measured.partners(shape.windows_us)
-    x = float(np.mean(partners[~np.eye(shape.streams, dtype=np.bool_)]))
-    if coordinated is None:
-        return f"aligned, segments of {length:.3g} s of stream {master}: the busiest host works {aligned:.3g}"
-    words = {
-        "atr": f"aligned routing with segments of {length:.3g} s of stream {master}",
-        "ctr": "coordinated routing",
-    }
-    one, other = (aligned, coordinated) if method == "atr" else (coordinated, aligned)
-    return (
-        f"{words[method]}: the busiest host works {one:.3g} CPU seconds a second, the other way {other:.3g} "
-        f"(a row has {x:.3g} partners in a window)"
-    )
+    named = names or [str(k) for k in range(shape.streams)]
+    return replace(advice, why=reasons_of(advice, shape, measured, named)["reason"])
 
 
 def aligned_busiest(
@@ -160,8 +153,8 @@ def _swing(shape: JoinShape, measured: Measured, segment_s: float, rounds: float
     return deviation * _largest(m) / sqrt(seen) * min(1.0, m * segment_s / window_s)
 
 
-def coordinated_busiest(shape: JoinShape, measured: Measured, horizon_s: float) -> float:
-    """CPU seconds per second of the busiest host under coordinated routing, by a rehearsal."""
+def coordinated_busiest(shape: JoinShape, measured: Measured, horizon_s: float) -> tuple[float, laws.Traffic]:
+    """CPU seconds per second of the busiest host under coordinated routing, and what is sent: a rehearsal."""
     slot_us = max(1, -(-shape.longest_us // SLOTS_PER_WINDOW))
     slots = int(min(100, max(30, horizon_s * MICROSECONDS / slot_us)))
     paths, copies, hosts = laws.rehearse(shape, measured, slot_us, slots=slots)
@@ -177,7 +170,8 @@ def coordinated_busiest(shape: JoinShape, measured: Measured, horizon_s: float) 
         + groups * costs.send_s
     )
     uneven = float(hosts.planned_s.max() / hosts.planned_s.mean())
-    return total / shape.instances * uneven * _chance(sum(measured.rates), horizon_s, shape.instances)
+    chance = _chance(sum(measured.rates), horizon_s, shape.instances)
+    return total / shape.instances * uneven * chance, traffic
 
 
 def _groups(measured: Measured, partners: Floats) -> float:

@@ -147,7 +147,8 @@ class CoordinatedEra:
         length_s = min(end - start, MICROSECONDS if start == FIRST else end - start) / MICROSECONDS
         rows = np.array(measured.rates) * length_s
         costs = shape.costs
-        load: Floats = hosts.planned_s / hosts.speed + (hosts.usage @ hosts.weights) * hosts.memory_s
+        capacity = hosts.capacity
+        load: Floats = hosts.planned_s / capacity
         before = load.copy()
         if rng is not None:
             load = rng.permutation(m).astype(np.float64) * (1e3 * max(1.0, float(load.max(initial=0.0))))
@@ -166,7 +167,7 @@ class CoordinatedEra:
             load,
             unit,
             hosts.active,
-            hosts.speed,
+            capacity,
             min(spread_over(m), int(hosts.active.sum())),
             np.array([costs.send_s, costs.receive_s, costs.probe_s]),
             stored,
@@ -174,7 +175,7 @@ class CoordinatedEra:
             chosen,
             serve,
         )
-        hosts.planned_s += (load - before) * hosts.speed
+        hosts.planned_s += (load - before) * capacity
         if end <= self.begin_us:
             probed[:] = False
         slot = self.first + len(self.stored)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,8 @@ Array = NDArray[Any]
 FIRST = -(2**62)
 LAST = 2**62
 MICROSECONDS = 1_000_000
+# Pairs that agree so often are taken as always agreeing; a chance is never taken as less than the other.
+ALWAYS, LEAST_CHANCE = 0.999, 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,38 @@ class Measured:
         if isinstance(selectivity, int | float):
             return cls(rates=tuple(rates), selectivity=((float(selectivity),) * n,) * n)
         return cls(rates=tuple(rates), selectivity=tuple(tuple(row) for row in selectivity))
+
+    @classmethod
+    def of_pairs(
+        cls, rates: Sequence[float], chances: Mapping[tuple[int, int], float], otherwise: float
+    ) -> Measured:
+        """With the chances of some pairs of streams, smaller number first.
+
+        A pair about which nothing is asked always agrees. A partial group still meets such a stream through
+        a condition on another of its rows, so that the least chance of that stream with any other counts.
+        Pairs that were not seen take the geometric mean of those that were, or ``otherwise``.
+        """
+        n = len(rates)
+        told = {pair: chance for pair, chance in chances.items() if chance < ALWAYS}
+        asked = np.ones((n, n))
+        for (i, k), chance in told.items():
+            asked[i, k] = asked[k, i] = max(chance, LEAST_CHANCE)
+        usual = otherwise
+        if told:
+            usual = float(np.exp(np.mean(np.log([max(each, LEAST_CHANCE) for each in told.values()]))))
+        elif chances:
+            usual = 1.0
+        found = [[1.0] * n for _ in range(n)]
+        for i in range(n):
+            for k in range(n):
+                pair = (min(i, k), max(i, k))
+                if i == k or (pair not in told and pair not in chances):
+                    found[i][k] = usual
+                elif pair in told:
+                    found[i][k] = float(asked[i, k])
+                else:
+                    found[i][k] = float(asked[:, k].min())
+        return cls.of(rates, found)
 
     def partners(self, windows_us: Sequence[int]) -> Floats:
         """``x[i, k] = σ · r · W``: the rows of k's window that agree with a row of i, in the mean."""

@@ -38,7 +38,7 @@ def aligned_copies(
 
     A row of the master goes to the host of its segment. A row of another stream k goes to the hosts of all
     segments ``[a, b)`` with ``a − W_k ≤ t < b + W_M``, unless it lies below k's floor.
-    O(rows × segments within the windows).
+    O(rows × segments within the windows), less where these go round all hosts.
     """
     room = len(streams) + 16
     row_of = np.empty(room, dtype=np.int64)
@@ -70,6 +70,7 @@ def aligned_copies(
             more_rows[:count] = row_of[:count]
             more_hosts[:count] = host_of[:count]
             row_of, host_of = more_rows, more_hosts
+        found = 0
         for segment in range(first, last + 1):
             host = hosts[segment]
             if stamp[host] != row:
@@ -77,6 +78,9 @@ def aligned_copies(
                 row_of[count] = row
                 host_of[count] = host
                 count += 1
+                found += 1
+                if found == m:  # nobody is left
+                    break
     return row_of[:count].copy(), host_of[:count].copy()
 
 

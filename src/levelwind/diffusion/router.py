@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import exp
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from levelwind.diffusion.aligned import Reign, new_reign
 from levelwind.diffusion.coordinated import CoordinatedEra, Path, new_era
-from levelwind.diffusion.hosts import Hosts
+from levelwind.diffusion.hosts import Hosts, Reported
 from levelwind.diffusion.join import FIRST, MICROSECONDS, Ints, JoinShape, Measured
 
 Method = Literal["atr", "ctr"]
@@ -45,6 +45,7 @@ class Router:
     """Spreads one join. Change ``method``, ``master``, ``segment_us`` and ``hosts`` at any time.
 
     ``floors`` are, after all eras so far, the times before which rows of each stream are no part of new ones.
+    ``reasons`` say why rows are routed the way they are, ``decisions`` how often something else was decided.
     """
 
     shape: JoinShape
@@ -60,8 +61,11 @@ class Router:
     latest_us: int = FIRST
     counted: list[float] = field(default_factory=list)
     counted_s: float = 0.0
+    counted_batches: float = 0.0
     thought_us: int = FIRST
     advised: list[float] = field(default_factory=list)
+    reasons: dict[str, Any] = field(default_factory=dict)
+    decisions: int = 0
     rng: np.random.Generator | None = None
 
     def route(self, streams: Ints, times: Ints) -> Routed:
@@ -96,8 +100,8 @@ class Router:
     def meter(self, streams: Ints, times: Ints) -> bool:
         """Count the rows of a batch that is about to be routed; whether it is time to think choices over.
 
-        That is once in a longest window at most, and only if a rate has changed. Rates are means over about
-        ten longest windows, in event time.
+        That is once in a longest window at most, and only if a rate, a selectivity or the length of batches
+        has changed. Rates are means over about ten longest windows, or ten batches, in event time.
         """
         if not len(times):
             return False
@@ -105,22 +109,38 @@ class Router:
         latest = int(times.max())
         begin = self.latest_us if self.latest_us > FIRST else int(times.min())
         passed = max(0, latest - begin)
-        fade = exp(-passed / (10 * longest))
+        fade = exp(-passed / (10 * max(longest, self.batch_s * MICROSECONDS)))
         own = np.bincount(streams, minlength=self.shape.streams)
         before = self.counted or [0.0] * self.shape.streams
         self.counted = [old * fade + float(new) for old, new in zip(before, own, strict=True)]
         self.counted_s = self.counted_s * fade + passed / MICROSECONDS
+        self.counted_batches = self.counted_batches * fade + 1.0
         if latest < self.thought_us + longest or self.counted_s <= 0:
             return False
         self.thought_us = latest
         rates = [max(count / self.counted_s, 1e-6) for count in self.counted]
         self.measured = replace(self.measured, rates=tuple(rates))
-        if self.advised and all(
-            CALM * old < new < old / CALM for old, new in zip(self.advised, rates, strict=True)
+        known = [*rates, *(chance for row in self.measured.selectivity for chance in row), self.batch_s]
+        if len(known) == len(self.advised) and all(
+            CALM * old <= new <= old / CALM for old, new in zip(self.advised, known, strict=True)
         ):
             return False
-        self.advised = rates
+        self.advised = known
         return True
+
+    @property
+    def batch_s(self) -> float:
+        """How long a batch is in event time, in the mean."""
+        return self.counted_s / max(self.counted_batches, 1.0)
+
+    def hear(self, reported: Reported, otherwise: float) -> None:
+        """Take in what was measured of hosts and of pairs of rows.
+
+        It changes where rows go that nothing was laid for yet, and what is thought when choices are thought
+        over. ``otherwise`` is the selectivity of pairs of streams as long as none was measured.
+        """
+        self.hosts.hear(reported)
+        self.measured = Measured.of_pairs(self.measured.rates, reported.selectivity, otherwise)
 
     def settle(self, watermark_us: int) -> None:
         """Forget what no row from the watermark on can need."""

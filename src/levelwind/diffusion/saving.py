@@ -27,8 +27,11 @@ _PLAIN = (
     "latest_us",
     "counted",
     "counted_s",
+    "counted_batches",
     "thought_us",
     "advised",
+    "reasons",
+    "decisions",
 )
 
 
@@ -61,7 +64,7 @@ def restore(shape: JoinShape, saved: bytes) -> Router:
             faded_at_us=hosts["faded_at_us"],
         ),
         measured=Measured.of(rates, selectivity),
-        **{name: content[name] for name in _PLAIN},
+        **{name: content[name] for name in _PLAIN if name in content},
         eras=[_restored_era(each) for each in content["eras"]],
     )
 

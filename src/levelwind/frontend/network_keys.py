@@ -123,6 +123,13 @@ DIFFUSE = Record(
         "method": Key(Choice(("auto", "atr", "ctr")), "how tuples are routed, default auto"),
         "instances": Key(Integer(), "over how many instances, default 1"),
         "segment": Key(POSITIVE_DURATION, "the length of a segment of tuples that go together"),
+        "weights": Key(
+            Record(
+                "weights",
+                {name: Key(Number(), f"how much {name} counts") for name in ("cpu", "memory", "bandwidth")},
+            ),
+            "what counts in a node's load when rows are given to nodes, default CPU alone",
+        ),
     },
 )
 PAIR = Record(

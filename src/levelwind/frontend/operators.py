@@ -169,6 +169,7 @@ def _multijoin(draft: Draft, report: Report) -> Spec:
             method=diffuse.get("method", "auto"),
             instances=diffuse.get("instances", 1),
             segment_s=diffuse.get("segment"),
+            weights=_weights(diffuse.get("weights"), draft, report),
         )
     shed = draft.get("shed")
     return Multijoin(
@@ -179,6 +180,21 @@ def _multijoin(draft: Draft, report: Report) -> Spec:
         shed_rows=None if shed is None or BAD in shed.values() else shed["rows"],
         diffuse=spread,
     )
+
+
+def _weights(told: Mapping[str, Any] | None, draft: Draft, report: Report) -> tuple[float, float, float]:
+    """Weights of CPU, memory and bandwidth, made to add up to 1."""
+    if told is None or BAD in told.values():
+        return (1.0, 0.0, 0.0)
+    cpu, memory, bandwidth = (float(told.get(name, 0.0)) for name in ("cpu", "memory", "bandwidth"))
+    total = cpu + memory + bandwidth
+    if total <= 0:
+        path = (*draft.path, "diffuse", "weights")
+        report.add(path, "one of the weights must be more than 0", "0")
+        return (1.0, 0.0, 0.0)
+    if abs(total - 1) < 1e-9:  # so that what is written and read again stays the same
+        return (cpu, memory, bandwidth)
+    return (cpu / total, memory / total, bandwidth / total)
 
 
 def _pairs(draft: Draft, report: Report) -> tuple[PairFunction, ...]:

@@ -12,6 +12,7 @@ from levelwind.frontend.units import format_duration
 from levelwind.model import (
     Aggregate,
     Custom,
+    Diffuse,
     Filter,
     Join,
     Map,
@@ -209,8 +210,12 @@ def _multijoin(spec: Multijoin) -> dict[str, Any]:
     spread = spec.diffuse
     diffuse = None
     if spread is not None:
+        weights = dict(zip(("cpu", "memory", "bandwidth"), spread.weights, strict=True))
         diffuse = _stated(
-            method=spread.method, instances=spread.instances, segment=_duration(spread.segment_s)
+            method=spread.method,
+            instances=spread.instances,
+            segment=_duration(spread.segment_s),
+            weights=None if spread.weights == Diffuse().weights else weights,
         )
     windows = {alias: format_duration(size) for alias, size in spec.windows_s.items()}
     pairs = [{"inputs": list(pair.inputs), "function": pair.function} for pair in spec.pairs]

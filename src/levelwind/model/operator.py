@@ -76,11 +76,15 @@ class Join:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diffuse:
-    """How a multi-way join is spread over nodes."""
+    """How a multi-way join is spread over nodes.
+
+    ``weights`` are those of CPU, memory and bandwidth in the load of a host; they add up to 1.
+    """
 
     method: str = "auto"
     instances: int = 1
     segment_s: float | None = None
+    weights: tuple[float, float, float] = (1.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,12 +152,16 @@ class Model:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diffusion:
-    """Sends rows of a spread multi-way join to its parts. No kind that is written: `diffused` makes it."""
+    """Sends rows of a spread multi-way join to its parts. No kind that is written: `diffused` makes it.
+
+    ``selectivity`` is that of the whole join, as stated.
+    """
 
     kind: ClassVar[str] = "diffusion"
     join: Multijoin
     aligned: bool
     coordinated: bool
+    selectivity: float = 1.0
 
     @property
     def routes(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import polars as pl
 
@@ -17,13 +17,15 @@ from levelwind.operators.state import EMPTY, State
 class Stepped:
     """What one step of an operator puts out: rows by route, the new state, rows it could not process.
 
-    ``shed`` counts rows that it left out because there were too many, as its operator says it may.
+    ``shed`` counts rows that it left out because there were too many, as its operator says it may. ``said``
+    is what it has to say of how it works, as plain data; ``decisions`` in it, how often it changed its mind.
     """
 
     outputs: Mapping[str | None, pl.DataFrame]
     state: State = EMPTY
     rejected: tuple[Rejected, ...] = ()
     shed: int = 0
+    said: Mapping[str, Any] | None = None
 
 
 class Kernel(Protocol):
@@ -42,6 +44,15 @@ class Kernel(Protocol):
 
     def step(self, state: State, inputs: Sequence[Arrived]) -> Stepped:
         """Take in what has arrived."""
+        ...
+
+
+@runtime_checkable
+class Hearing(Protocol):
+    """A kernel that can use what was measured elsewhere. What it puts out over time must not depend on it."""
+
+    def hearing(self, told: Any) -> Kernel:
+        """The same kernel, told so."""
         ...
 
 

@@ -21,7 +21,7 @@ from levelwind.reproduce.outcome import Item, Result
 from levelwind.reproduce.worlds import cell_seed
 
 SPREAD = ("atr", "ctr")
-ALL = ("atr", "ctr", "atr_unoptimised", "ctr_unoptimised", "unaware", "centralised")
+ALL = ("atr", "ctr", "atr_unoptimised", "ctr_unoptimised", "semantics_unaware", "centralised")
 RUNS = {True: 1, False: 3}
 SECONDS = {True: 200, False: 1000}
 # Mean speed of a host, in MIPS.

@@ -27,6 +27,11 @@ def diffusion_name(name: str) -> str:
     return f"{name}[in]"
 
 
+def spread_name(diffusion: str) -> str:
+    """The join whose rows an operator sends."""
+    return diffusion.removesuffix("[in]")
+
+
 def diffused(network: Network) -> Network:
     """The network with every join to be spread replaced by its operators; the same if there is none.
 
@@ -57,7 +62,12 @@ def _parts(operator: Operator) -> Iterator[Operator]:
     source = diffusion_name(name)
     yield Operator(
         name=source,
-        spec=Diffusion(join=spec, aligned=aligned, coordinated=coordinated),
+        spec=Diffusion(
+            join=spec,
+            aligned=aligned,
+            coordinated=coordinated,
+            selectivity=operator.selectivity_of(None),
+        ),
         inputs=operator.inputs,
         movable=operator.movable,
         pinned=operator.pinned,

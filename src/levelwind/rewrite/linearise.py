@@ -68,7 +68,9 @@ def linearise(network: Network) -> Linearised:
             loads[name], rates[name, None] = _join(operator, candidates)
             continue
         if isinstance(operator.spec, JoinPart):
-            load, rate = _join(replace(operator, name=operator.spec.of), candidates)
+            # As the whole join: a hop has a route for each host, which must not part its selectivity.
+            whole = replace(operator, name=operator.spec.of, spec=operator.spec.join)
+            load, rate = _join(whole, candidates)
             loads[name] = _scale(load, 1 / operator.spec.parts)
             last = sum(1 for route in operator.routes if route is None)
             shared = _scale(rate, 1 / operator.spec.finders)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from levelwind.runtime.messages import InFlight
 
@@ -30,6 +31,8 @@ class Batch:
         No row will follow: everything that is open is put out.
     shares
         Boxes that are to take only a part of what reaches them, and which part.
+    told
+        For boxes that listen, by name, what was measured of the others; see `Hearing`.
     staging
         For each output, the folder for rows that are not yet committed.
     """
@@ -46,3 +49,4 @@ class Batch:
     in_flight: tuple[InFlight, ...] = ()
     shares: Mapping[int, float] = field(default_factory=dict)
     staging: Mapping[str, str] = field(default_factory=dict)
+    told: Mapping[str, Any] = field(default_factory=dict)

@@ -17,6 +17,7 @@ from levelwind.errors import input_error
 from levelwind.model.frozen import frozen_mapping
 from levelwind.operators.state import EMPTY, Segment, State, Table
 from levelwind.runtime.durable import write_whole
+from levelwind.runtime.hearsay import Heard
 from levelwind.runtime.messages import InFlight
 from levelwind.runtime.messages import Segment as Stored
 from levelwind.runtime.storage import read_segment
@@ -78,7 +79,7 @@ class Version(msgspec.Struct, frozen=True):
 
 
 class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
-    """All that is true after a step."""
+    """All that is true after a step. ``heard`` is what was measured of nodes, for spread joins."""
 
     step: int
     nodes: tuple[str, ...]
@@ -97,6 +98,7 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
     version: Version | None = None
     # Operators that are not computed themselves, with those whose rows and state are theirs, too.
     served_by: dict[str, str] = {}
+    heard: Heard | None = None
 
 
 def state_of(record: BoxRecord | None, directory: str) -> State:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from levelwind.errors import InputError, Problem
 from levelwind.model import Multijoin, Network, Stream
 from levelwind.model.frozen import frozen_mapping
-from levelwind.model.operator import Spec
+from levelwind.model.operator import Diffusion, Spec
 from levelwind.operators.multijoin.kernel import WINDOW
 from levelwind.operators.rows import RowType
 from levelwind.operators.timespans import microseconds
@@ -53,6 +53,8 @@ def _lasting(spec: Spec) -> Spec:
     """What must not change of an operator. A multijoin holds its rows whole: its windows may change."""
     if isinstance(spec, Multijoin):
         return replace(spec, windows_s=frozen_mapping(), shed_rows=None)
+    if isinstance(spec, Diffusion):  # no part of what it remembers
+        return replace(spec, selectivity=1.0)
     return spec
 
 

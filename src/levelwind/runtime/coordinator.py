@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import msgspec
 
 from levelwind.errors import RunError
+from levelwind.model import Cluster
 from levelwind.operators.rows import BEGINNING, END
 from levelwind.runtime.batch import Batch
 from levelwind.runtime.commits import (
@@ -25,6 +26,7 @@ from levelwind.runtime.commits import (
     write_commit,
 )
 from levelwind.runtime.durable import force_directories
+from levelwind.runtime.hearsay import diffusions, heard_after, told_to
 from levelwind.runtime.inheriting import gone_on_from, inherited_from, origins
 from levelwind.runtime.messages import BoxReport, NodeReport, Seen, TableReport
 from levelwind.runtime.program import Box, Layout, Program
@@ -94,6 +96,8 @@ class Coordinator:
         Which network this is, if it was changed while it ran.
     served_by
         Operators that are not in the layout, since others compute the same for them.
+    cluster
+        What the nodes can do, for spread joins; None: all alike.
     """
 
     def __init__(
@@ -108,6 +112,7 @@ class Coordinator:
         fingerprints: Mapping[str, str] | None = None,
         version: Version | None = None,
         served_by: Mapping[str, str] | None = None,
+        cluster: Cluster | None = None,
         clock: Callable[[], float] = time.time,
         keep: int = 3,
     ) -> None:
@@ -119,6 +124,7 @@ class Coordinator:
         self.fingerprints = dict(fingerprints or {})
         self.version = version
         self.served_by = dict(served_by or {})
+        self.cluster = cluster
         self.clock = clock
         # The last commit, with its records under the names that go on from them: what the next step begins
         # with. Where these are not the names in its file, ``_origins`` has those.
@@ -221,7 +227,7 @@ class Coordinator:
         failures = [failure for report in reports for failure in report.failures]
         if failures:
             raise RunError("; ".join(failures[:3]))
-        commit = self._commit(order, reports, moved, batch, offsets)
+        commit = self._commit(order, reports, moved, batch, offsets, run_s=ran - begin)
         write_commit(self.directory, commit)
         committed = time.perf_counter()
         self.last, self._origins = commit, {}
@@ -293,7 +299,17 @@ class Coordinator:
             if self._shares
             else {},
             staging={name: sink.staging for name, sink in self.sinks.items()},
+            told=self._told(),
         )
+
+    def _told(self) -> dict[str, Any]:
+        """What routers of spread joins are told: of the last commit alone, so that it can be told again."""
+        marks = {} if self.last is None else {name: box.marks for name, box in self.last.boxes.items()}
+        heard = None if self.last is None else self.last.heard
+        return {
+            box.name: told_to(box, self.program, heard, marks, self.cluster)
+            for box in diffusions(self.layout)
+        }
 
     def _behind(self, records: Sequence[BoxRecord | None], *, closing: bool) -> tuple[int, ...]:
         """Watermarks behind every box. A run that was closed and goes on is back where its streams are."""
@@ -330,6 +346,8 @@ class Coordinator:
         moved: Sequence[MoveRecord],
         batch: int | None,
         offsets: Sequence[str],
+        *,
+        run_s: float,
     ) -> Commit:
         seen = [part for report in reports for part in report.seen]
         streams = advance(self.layout.network, order.streams, seen)
@@ -368,6 +386,9 @@ class Coordinator:
             closed=order.closing,
             version=self.version,
             served_by=self.served_by,
+            heard=heard_after(
+                None if self.last is None else self.last.heard, self.program, reports, run_s, self.cluster
+            ),
         )
 
     def _with_cost(self, record: MoveRecord, done: Mapping[int, tuple[NodeReport, BoxReport]]) -> MoveRecord:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from levelwind.model import Operator
 from levelwind.operators.aggregate.kernels import TimeWindows, may_join, step_together
-from levelwind.operators.protocol import Kernel, Stepped
+from levelwind.operators.protocol import Hearing, Kernel, Stepped
 from levelwind.operators.registry import make_kernel
 from levelwind.operators.rows import Arrived, RowType
 from levelwind.operators.state import State
@@ -23,9 +24,13 @@ class Group:
     boxes: tuple[Box, ...]
     kernels: tuple[Kernel, ...]
 
-    def step(self, states: Sequence[State], inputs: Sequence[Sequence[Arrived]]) -> list[Stepped]:
-        """One step of each box."""
+    def step(
+        self, states: Sequence[State], inputs: Sequence[Sequence[Arrived]], told: Any = None
+    ) -> list[Stepped]:
+        """One step of each box; ``told`` is for the first of them, if it listens."""
         first = self.kernels[0]
+        if told is not None and isinstance(first, Hearing):
+            first = first.hearing(told)
         if isinstance(first, TimeWindows):
             members = [kernel for kernel in self.kernels if isinstance(kernel, TimeWindows)]
             return step_together(members, states, inputs[0][0])

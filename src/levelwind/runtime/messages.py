@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import polars as pl
 
@@ -50,7 +52,7 @@ class TableReport(msgspec.Struct, array_like=True, frozen=True):
 
 
 class BoxReport(msgspec.Struct, array_like=True, frozen=True):
-    """What one box did in a step. Times are in seconds."""
+    """What one box did in a step. Times are in seconds. ``said``: see `Stepped`."""
 
     box: int
     rows_in: int
@@ -63,6 +65,7 @@ class BoxReport(msgspec.Struct, array_like=True, frozen=True):
     loaded_s: float = 0.0
     rejected: int = 0
     shed: int = 0
+    said: dict[str, Any] | None = None
 
 
 class Staged(msgspec.Struct, array_like=True, frozen=True):

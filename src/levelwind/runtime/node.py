@@ -154,7 +154,7 @@ class NodeStep:
         start = time.process_time()
         try:
             taken = [self._thinned(box, own) for box, own in zip(group.boxes, inputs, strict=True)]
-            results = group.step(states, taken)
+            results = group.step(states, taken, self.batch.told.get(group.boxes[0].name))
             self._burn(group.boxes[0])
         except Exception as error:
             names = ", ".join(box.name for box in group.boxes)
@@ -186,6 +186,7 @@ class NodeStep:
                     loaded_s=load[1],
                     rejected=sum(rejected.rows.height for rejected in result.rejected),
                     shed=result.shed + rows_in - sum(input.rows.height for input in kept),
+                    said=None if result.said is None else dict(result.said),
                 )
             )
 

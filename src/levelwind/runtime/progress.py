@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from levelwind.model import Cluster, Network
 from levelwind.operators.rows import BEGINNING, END
+from levelwind.rewrite.diffuse import spread_name
 from levelwind.runtime.changes import Change
 from levelwind.runtime.coordinator import Step
 from levelwind.runtime.sources import OWN_FORMATS
@@ -22,6 +23,8 @@ REPLAYED = (*OWN_FORMATS, "parquet", "csv", "json", "orc", "text", "avro", "xml"
 KEPT_TIMES = 10_000
 RECENT_STEPS = 20
 SHOWN_CHANGES = 5
+# Of how a join is spread, what may change while the method stays.
+DETAILS = ("master", "segment_s")
 
 
 @dataclass(kw_only=True)
@@ -36,6 +39,9 @@ class Progress:
     seconds: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT_TIMES))
     last: Step | None = None
     changes: list[Change] = field(default_factory=list)
+    # How spread joins route their rows now, by name; and what was decided anew in the last step.
+    spread: dict[str, dict[str, Any]] = field(default_factory=dict)
+    decided: list[dict[str, Any]] = field(default_factory=list)
     _recent: deque[tuple[float, float, int]] = field(default_factory=lambda: deque(maxlen=RECENT_STEPS))
 
     def add(self, step: Step) -> None:
@@ -50,6 +56,19 @@ class Progress:
         self.seconds.append(step.wall_s)
         self._recent.append((step.started, step.started + step.wall_s, rows))
         self.last = step
+        self.decided = list(self._hear(step))
+
+    def _hear(self, step: Step) -> Iterator[dict[str, Any]]:
+        """Take in how joins are spread; what is new of it, as records for the log of decisions."""
+        boxes = step.program.layout.boxes
+        for _, report in step.boxes:
+            if report.said is None:
+                continue
+            name = spread_name(boxes[report.box].name)
+            before, self.spread[name] = self.spread.get(name), report.said
+            if before is None or before["decisions"] != report.said["decisions"]:
+                old = None if before is None else {key: before[key] for key in ("method", *DETAILS)}
+                yield {"what": "routed", "operator": name, **report.said, "before": old}
 
     @property
     def rejected(self) -> int:
@@ -100,6 +119,7 @@ def status_of(
         "rows_per_second": progress.rows_per_second,
         "batch_seconds": {"last": None, **progress.batch_seconds},
         "placement": dict(placement),
+        "spread": dict(progress.spread),
         "changes": [
             {"command": change.command, "step": change.step, "outputs": list(change.outputs)}
             for change in progress.changes[-SHOWN_CHANGES:]

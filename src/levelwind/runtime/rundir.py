@@ -6,7 +6,7 @@
     network.json  the network as it runs
     status.json   how it fares after the last step; written anew each time
     moves.jsonl   every move, one a line
-    decisions.jsonl  what the manager decided and why, refused proposals included
+    decisions.jsonl  what the manager decided and why, refused proposals included; how joins are spread
     changes.jsonl what was added to the network and removed from it while it ran, one a line
     statistics/   per operator and batch, and per batch, as parquet
     control/      commands from other terminals, one file each; taken away once read
@@ -133,7 +133,7 @@ class RunDirectory:
         return self._lines("moves.jsonl")
 
     def append_decision(self, record: Mapping[str, Any]) -> None:
-        """Note what the manager decided."""
+        """Note what the manager, or the router of a spread join, decided."""
         self._append("decisions.jsonl", record)
 
     def append_change(self, change: Change) -> None:

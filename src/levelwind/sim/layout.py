@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from levelwind.loads.problem import Problem
-from levelwind.model import Join, Model, Multijoin, Operator
+from levelwind.model import Join, JoinPart, Model, Multijoin, Operator
+from levelwind.model.operator import Diffusion
 from levelwind.rewrite.split import PhysicalOperator, PhysicalStream
 from levelwind.sim.arrivals import Arrivals
 from levelwind.sim.notes import BINS
+from levelwind.sim.spreading import SpreadFlows, spread_flows
 from levelwind.sim.tables import (
     EVENT,
     FLOW,
@@ -99,6 +101,7 @@ def lay_out(
     horizon_s: float,
     choices: Choices | None = None,
     traced: bool = False,
+    placement: Mapping[str, str] | None = None,
     rng: np.random.Generator,
 ) -> Plumbing:
     """Lay a problem out for the kernel.
@@ -109,6 +112,8 @@ def lay_out(
         By stream; one that is left out is silent.
     horizon_s
         How far stated load series are repeated.
+    placement
+        Where operators stand at the start: instances of a spread join get rows by the speed of their nodes.
     rng
         For the credit that flows start with: were it 0, all filters would drop their first rows together.
 
@@ -125,7 +130,7 @@ def lay_out(
     }
     operators = problem.physical.operators
     sources = (*network.streams, *(operators[j].name for j in series))
-    flows = _Flows(problem, len(sources)).gathered(list(series))
+    flows = _Flows(problem, len(sources), spread_flows(problem, placement)).gathered(list(series))
     every = [arrivals.get(name, Arrivals()) for name in network.streams]
     every += [_background(series[j], operators[j].share, horizon_s) for j in series]
     tables = Tables(
@@ -158,8 +163,9 @@ def lay_out(
 class _Flows:
     """Gathers the flows of every producer: sources first, then operators."""
 
-    def __init__(self, problem: Problem, sources: int) -> None:
+    def __init__(self, problem: Problem, sources: int, spread: SpreadFlows) -> None:
         self.problem = problem
+        self.spread = spread
         self.operators = problem.physical.operators
         self.first_operator = sources
         self.stream_number = {name: i for i, name in enumerate(problem.network.streams)}
@@ -187,9 +193,9 @@ class _Flows:
             # Without outputs the network ends where nobody reads on.
             for j, operator in enumerate(self.operators):
                 for route in operator.logical.routes:
-                    if (j, route) not in fed and operator.logical.selectivity_of(route) > 0:
+                    rows = self._rows(j, route)
+                    if (j, route) not in fed and rows > 0:
                         name = operator.name if route is None else f"{operator.name}.{route}"
-                        rows = operator.logical.selectivity_of(route)
                         leaving = _Flow(name, rows, exits=[NOWHERE], outputs=[""])
                         self.flows[self.first_operator + j].append(leaving)
         return self.flows
@@ -208,19 +214,27 @@ class _Flows:
         else:
             origin = self.operators[stream.producer]
             name = origin.name if stream.route is None else f"{origin.name}.{stream.route}"
-            rows = origin.logical.selectivity_of(stream.route) * stream.share / origin.share
-            size, transfer = origin.logical.bytes, origin.logical.transfer_cost_s
+            rows = self._rows(stream.producer, stream.route) * stream.share / origin.share
+            size = origin.logical.bytes
+            transfer = self.spread.transfers.get(stream.producer, origin.logical.transfer_cost_s)
         places = [network.outputs[output].node for output in stream.outputs]
         flow = _Flow(name, rows, bytes=size or 0.0, transfer_s=transfer)
         flow.exits = [NOWHERE if place is None else nodes[place] for place in places]
         flow.outputs = list(stream.outputs)
         for reader in stream.consumers:
             logical = self.operators[reader].logical
-            cost = 0.0 if _states_load(logical) else logical.stated_cost_s
+            stated = self.spread.costs.get(reader, logical.stated_cost_s)
+            cost = 0.0 if _states_load(logical) else stated
             for side, port in enumerate(logical.inputs):
                 if (port.source, port.route) == (stream.source, stream.route):
                     flow.inlets.append((reader, cost, side if logical.is_join else NOWHERE, True))
         return flow
+
+    def _rows(self, operator: int, route: str | None) -> float:
+        """Rows on a route for each row that the operator takes."""
+        if isinstance(self.operators[operator].logical.spec, Diffusion | JoinPart):
+            return self.spread.ratios.get((operator, route), 0.0)
+        return self.operators[operator].logical.selectivity_of(route)
 
     def _stated_loads(self) -> None:
         """Load coefficients stated outright: every row of the stream makes the operator work, and no more."""

@@ -73,7 +73,13 @@ class Simulator:
         rng = np.random.default_rng(seed)
         self.problem = problem
         self.plumbing = lay_out(
-            problem, arrivals, horizon_s=horizon_s, choices=choices, traced=trace is not None, rng=rng
+            problem,
+            arrivals,
+            horizon_s=horizon_s,
+            choices=choices,
+            traced=trace is not None,
+            placement=placement,
+            rng=rng,
         )
         self.node_names = list(problem.cluster.names)
         self._trace = trace

@@ -416,12 +416,15 @@ class Run:
             self.progress.add(step)
             self._recorder.add(step)
             self._managed().saw(step)
+            for decision in self.progress.decided:
+                logger.info("%s: %s", decision["operator"], decision["reason"])
+                self.directory.append_decision({"step": step.commit.step, "time": step.started, **decision})
             self._note_changes(step)
             for record in step.commit.moves:
                 logger.info("%s moved from %s to %s", record.operator, record.source, record.target)
                 self.directory.append_move({**msgspec.to_builtins(record), "time": step.started})
             self._unsaid = True
-            if step.commit.moves or self._made:
+            if step.commit.moves or self._made or self.progress.decided:
                 self._say(RUNNING)
             self._made = []
             self._say_what_is_left()

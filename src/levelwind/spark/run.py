@@ -140,6 +140,7 @@ class SparkRun:
             fingerprints=fingerprints(self.written),
             version=self.options.version,
             served_by=self.served_by,
+            cluster=self.options.cluster,
             keep=self.options.keep,
         )
         last = self.coordinator.recover()

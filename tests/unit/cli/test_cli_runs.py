@@ -14,7 +14,7 @@ from levelwind.cli.run import MASTER, failure_text
 from levelwind.frontend import load_network
 from levelwind.frontend.writing import network_document
 from levelwind.runtime.changes import Change
-from levelwind.runtime.progress import percentile
+from levelwind.runtime.progress import Progress, percentile
 from levelwind.runtime.rundir import Command, RunDirectory
 
 WORKED = "examples/worked.yaml"
@@ -427,6 +427,7 @@ class Running:
     def __init__(self, directory: RunDirectory) -> None:
         self.directory = directory
         self.network = type("Named", (), {"name": "small net"})
+        self.progress = Progress()
 
     @property
     def status(self):
@@ -442,6 +443,14 @@ def test_off_a_terminal_a_line_now_and_then(over, capsys, monkeypatch):
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
     assert "rows 80" in lines[0]
+
+
+def test_off_a_terminal_a_line_for_each_decision(over, capsys):
+    running = Running(over)
+    running.progress.decided = [{"operator": "trio", "reason": "aligned routing, since"}]
+    with live.Watcher().watch(running) as watcher:
+        watcher.on_step(None)
+    assert "trio: aligned routing, since" in capsys.readouterr().err.splitlines()
 
 
 def test_on_a_terminal_a_table_that_goes_away(over, monkeypatch):
@@ -460,3 +469,11 @@ def test_on_a_terminal_a_table_that_goes_away(over, monkeypatch):
     assert "small net: finished" in screen.getvalue()
     assert "██████████··········" in screen.getvalue().replace("\x1b[0m\x1b[2m", "")
     assert screen.getvalue().rstrip().endswith("\x1b[2K")
+
+
+def test_status_says_how_joins_are_spread_and_why(run, over):
+    told = {"trio": {"method": "atr", "reason": "aligned routing, segments of 1 s of a"}}
+    over.write_status({**over.status(), "spread": told})
+    assert run("status", over.path).json["spread"] == told
+    shown = run("status", over.path, "--format", "text")
+    assert "trio: aligned routing, segments of 1 s of a" in shown.out

@@ -18,6 +18,7 @@ from levelwind.operators.multijoin.extending import grown
 from levelwind.operators.multijoin.meeting import FAILS, Meeting, Member
 from levelwind.operators.multijoin.order import (
     best_order,
+    mark_names,
     measure,
     measured_now,
     selectivities,
@@ -65,6 +66,7 @@ def make_multijoin(operator: Operator, inputs: Sequence[RowType], *, together: s
         hidden=frozenset({ORDER, FAILS, *(boxes or ())}),
         chunk=CHUNK_OF_PAIRS if spec.pairs else CHUNK,
         shed_rows=spec.shed_rows,
+        is_part=together is not None,
     )
 
 
@@ -89,6 +91,7 @@ class Multijoiner:
     hidden: frozenset[str] = frozenset({ORDER, FAILS})
     chunk: int = CHUNK
     shed_rows: int | None = None
+    is_part: bool = False
     _nothing: list[pl.DataFrame] = field(default_factory=list, compare=False, repr=False)
 
     def step(self, state: State, inputs: Sequence[Arrived]) -> Stepped:
@@ -158,12 +161,11 @@ class Multijoiner:
 
     def _names(self, pair: tuple[int, int]) -> tuple[str, str]:
         """The marks under which the selectivity of two inputs is remembered."""
-        first, second = (self.aliases[input] for input in pair)
-        return f"near {first}, {second}", f"agreed {first}, {second}"
+        return mark_names(*(self.aliases[input] for input in pair))
 
     def _measured(self, state: State, meeting: Meeting) -> State:
-        """The state with what is remembered of selectivities; only where there is an order to choose."""
-        if len(self.aliases) < 3:
+        """The state with what is remembered of selectivities; only where somebody chooses by it."""
+        if len(self.aliases) < 3 and not self.is_part:
             return state
         step = state.marks.get(STEPS, 0)
         pair = measured_now(step, self.condition)

@@ -32,13 +32,18 @@ _MOST_INPUTS = 9
 def measured_now(step: int, condition: GroupCondition) -> Pair | None:
     """The pair of inputs to measure in a step, if any; steps count from 0."""
     linked = condition.linked
-    if len(condition.alone) < 3 or not linked:
+    if not linked:
         return None
     if step >= _ROUNDS * len(linked):
         if step % _EVERY:
             return None
         step //= _EVERY
     return linked[step % len(linked)]
+
+
+def is_due(step: int, inputs: int) -> bool:
+    """Whether a step is one in which a pair of inputs is measured, for those who take what pair there is."""
+    return step < _ROUNDS * inputs * (inputs - 1) // 2 or step % _EVERY == 0
 
 
 def measure(meeting: Meeting, pair: Pair) -> tuple[int, int]:
@@ -58,6 +63,11 @@ def measure(meeting: Meeting, pair: Pair) -> tuple[int, int]:
         return met, 0
     agreed = len(admitted(meeting, sample, second, found, *looked_at))
     return met, round(agreed / len(looked_at[0]) * found.count)
+
+
+def mark_names(first: str, second: str) -> tuple[str, str]:
+    """The marks under which is remembered how many pairs of rows of two inputs were near, and agreed."""
+    return f"near {first}, {second}", f"agreed {first}, {second}"
 
 
 def with_measure(marks: Mapping[str, int], names: tuple[str, str], seen: Pair) -> dict[str, int]:

@@ -9,3 +9,5 @@ SLOT = "__slot"
 ROLE = "__role"
 # Of a partial group: the stream of the row that looks for partners.
 STREAM = "__stream"
+# In which round a row came: how often the run had been closed before. Of a partial group, its latest row's.
+ROUND = "__round"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
 from levelwind.diffusion.auto import advise
+from levelwind.diffusion.hosts import Hosts, Reported
 from levelwind.diffusion.join import MICROSECONDS, Ints, JoinShape, Measured
+from levelwind.diffusion.reasons import reasons_of
 from levelwind.diffusion.router import Method, Router, new_router
 from levelwind.diffusion.saving import restore, save
 from levelwind.errors import input_error
@@ -29,8 +31,8 @@ SAVED, CLOCK = "saved", "clock"
 SEGMENT_PER_WINDOW = 1.0
 # Slots in the longest window.
 SLOTS_PER_WINDOW = 10
-# Over so many seconds, or so many longest windows if that is more, hosts' work is to be even.
-HORIZON_S, HORIZON_PER_WINDOW = 10.0, 10
+# Work is to be even over the hosts in each batch, for which all of them wait; but not in less than that.
+LEAST_HORIZON_S = 0.05
 
 
 def make_diffusion(operator: Operator, inputs: Sequence[RowType]) -> Kernel:
@@ -46,7 +48,6 @@ def make_diffusion(operator: Operator, inputs: Sequence[RowType]) -> Kernel:
             raise input_error(rule, key=f"operators.{operator.name}.inputs", value=alias)
         clocks.append(rows.time)
     windows = tuple(microseconds(join.windows_s[alias]) for alias in join.aliases)
-    pairs = operator.selectivity_of(None)
     stated = None if join.diffuse.segment_s is None else microseconds(join.diffuse.segment_s)
     return Diffuser(
         aliases=join.aliases,
@@ -54,7 +55,8 @@ def make_diffusion(operator: Operator, inputs: Sequence[RowType]) -> Kernel:
         shape=JoinShape(windows_us=windows, instances=join.diffuse.instances),
         method=join.diffuse.method,
         segment_us=stated,
-        selectivity=min(1.0, pairs) ** (1 / (len(windows) - 1)),
+        selectivity=min(1.0, spec.selectivity) ** (1 / max(1, len(windows) - 1)),
+        weights=join.diffuse.weights,
     )
 
 
@@ -71,6 +73,12 @@ class Diffuser:
     method: str
     segment_us: int | None
     selectivity: float
+    weights: tuple[float, float, float] = (1.0, 0.0, 0.0)
+    told: Reported | None = None
+
+    def hearing(self, told: Reported) -> Kernel:
+        """With what was measured of the hosts and of pairs of rows."""
+        return replace(self, told=told)
 
     def step(self, state: State, inputs: Sequence[Arrived]) -> Stepped:
         """Copies of the rows, by part and input."""
@@ -113,7 +121,8 @@ class Diffuser:
             outputs[PATHS] = path_rows(routed.paths)
         if BEGINNING < watermark < END:
             router.settle(watermark)
-        return Stepped(outputs, self._kept(state, router))
+        said = {**router.reasons, "decisions": router.decisions} if router.reasons else None
+        return Stepped(outputs, self._kept(state, router), said=said)
 
     def _timed(self, rows: pl.DataFrame, clock: str) -> pl.DataFrame:
         """Rows that have a time: others are in no group."""
@@ -127,6 +136,7 @@ class Diffuser:
             segment = table.segments[0]
             return restore(self.shape, segment.frame.get_column(SAVED)[0])
         longest = max(self.shape.longest_us, 1)
+        hosts = Hosts.of_speeds(np.ones(self.shape.instances), self.weights)
         method: Method = "ctr" if self.method == "ctr" else "atr"
         return new_router(
             self.shape,
@@ -134,6 +144,7 @@ class Diffuser:
             method=method,
             segment_us=self.segment_us or max(1, round(SEGMENT_PER_WINDOW * longest)),
             slot_us=max(1, -(-longest // SLOTS_PER_WINDOW)),
+            hosts=hosts,
         )
 
     def _kept(self, state: State, router: Router) -> State:
@@ -152,17 +163,23 @@ class Diffuser:
 
     def _adapt(self, router: Router, streams: Ints, times: Ints) -> None:
         """Measure rates, and once in a longest window think over master, method and segment length."""
+        if self.told is not None:
+            router.hear(self.told, self.selectivity)
         if not router.meter(streams, times):
             return
         allowed: tuple[Method, ...] = ("atr", "ctr") if self.method == "auto" else (router.method,)
         stated = None if self.segment_us is None else self.segment_us / MICROSECONDS
-        horizon = max(HORIZON_S, HORIZON_PER_WINDOW * self.shape.longest_us / MICROSECONDS)
+        horizon = max(LEAST_HORIZON_S, router.batch_s)
         now = (router.method, router.master)
         advice = advise(
             self.shape, router.measured, horizon_s=horizon, allowed=allowed, segment_s=stated, now=now
         )
+        before = (router.method, router.master, router.segment_us)
         router.method, router.master = advice.method, advice.master
         router.segment_us = max(1, round(advice.segment_s * MICROSECONDS))
+        if not router.reasons or before != (router.method, router.master, router.segment_us):
+            router.decisions += 1
+        router.reasons = reasons_of(advice, self.shape, router.measured, self.aliases, asked=self.method)
 
 
 def _runs(codes: Ints) -> list[tuple[int, int]]:

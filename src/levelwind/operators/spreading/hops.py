@@ -3,12 +3,17 @@
 A row looks for partners once the watermark has passed it, so that every row which is not later is here. What
 it may see is bounded by its path: at each hop, one host answers for each slot of the input that is visited.
 Rows that are later than the one that looks are left out; groups with those are theirs to find.
+
+When a run is closed (``--until-idle``), all rows look, though the watermark has not passed them. A run that
+goes on from there may bring rows that are older than some of these. So rows that the watermark had not passed
+look again once it has, and of what they find, groups whose rows were all there at the closing are left out:
+they were found then. A row's *round*, how often the run had been closed when it came, tells.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -18,18 +23,21 @@ from levelwind.diffusion.router import KEEPS, LOOKS
 from levelwind.model import JoinPart, Operator
 from levelwind.operators.multijoin import make_multijoin
 from levelwind.operators.multijoin.extending import extended
-from levelwind.operators.multijoin.kernel import Multijoiner
+from levelwind.operators.multijoin.kernel import STEPS, Multijoiner
 from levelwind.operators.multijoin.meeting import FAILS, Meeting, Member
+from levelwind.operators.multijoin.order import Pair, is_due, mark_names, measure, with_measure
 from levelwind.operators.multijoin.partials import Partials, bound_in_frame
 from levelwind.operators.protocol import Kernel, Stepped
 from levelwind.operators.rows import BEGINNING, END, Arrived, Rejected, RowType
-from levelwind.operators.spreading.columns import ERA, ROLE, SLOT, STREAM
+from levelwind.operators.spreading.columns import ERA, ROLE, ROUND, SLOT, STREAM
 from levelwind.operators.spreading.paths import KnownPaths
 from levelwind.operators.state import State, Table, one_frame
 from levelwind.operators.types import empty_frame
 
 PATHS_TABLE, UNTIL = "(paths)", "until"
-LOOKED = "looked"
+# Up to where the watermark has been, so that rows before it have looked; whether all rows have, since the run
+# was closed; and how often that was before the present round.
+LOOKED, CLOSED, ROUNDS = "looked", "closed", "rounds"
 
 
 def make_hop(whole: Operator, spec: JoinPart, inputs: Sequence[RowType]) -> Kernel:
@@ -40,6 +48,25 @@ def make_hop(whole: Operator, spec: JoinPart, inputs: Sequence[RowType]) -> Kern
     assert spec.hop is not None
     named = [joiner.named(k, empty_frame(rows)) for k, rows in enumerate(inputs[:n])]
     return Hop(joiner, spec.instance, spec.hop, spec.hop == n - 2, pl.concat(named, how="horizontal"))
+
+
+@dataclass(slots=True)
+class _Found:
+    """What comes of a step: what goes to which hosts, rejected groups, and what was measured of one pair."""
+
+    rounds: int
+    measure: bool
+    outputs: list[tuple[Ints, pl.DataFrame]] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
+    measured: tuple[Pair, Pair] | None = None
+
+    def look_at(self, meeting: Meeting, bound: tuple[int, ...], target: int) -> None:
+        """Measure how many rows of two inputs agree, once in a step in which that is due."""
+        if self.measure and self.measured is None:
+            # Of the rows that are bound, the one that something is asked about together with the target.
+            linked = [k for k in bound if (min(k, target), max(k, target)) in meeting.condition.linked]
+            pair = ((linked or bound)[-1], target)
+            self.measured = pair, measure(meeting, pair)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,14 +89,15 @@ class Hop:
         joiner = self.joiner
         n = len(joiner.aliases)
         watermark = min(arrived.watermark for arrived in inputs)
+        was_closed = bool(state.marks.get(CLOSED, 0))
+        rounds = state.marks.get(ROUNDS, 0) + (was_closed and watermark < END)
         paths_table = state.table(PATHS_TABLE, UNTIL).append(inputs[n].rows)
         tables = [state.table(name, clock) for name, clock in zip(joiner.aliases, joiner.clocks, strict=True)]
         tables = [
-            table.append(joiner.wanted(k, self._mine(inputs[k].rows))) if inputs[k].rows.height else table
+            table.append(self._taken(k, inputs[k].rows, rounds)) if inputs[k].rows.height else table
             for k, table in enumerate(tables)
         ]
-        outputs: list[tuple[Ints, pl.DataFrame]] = []
-        rejected: list[Rejected] = []
+        found = _Found(rounds, measure=is_due(state.marks.get(STEPS, 0), n))
         looking = [
             (stream, frame)
             for stream, frame in self._looking(state, tables, inputs, watermark)
@@ -78,8 +106,8 @@ class Hop:
         if looking:
             known = KnownPaths.of(paths_table.frames(), n)
             for stream, frame in looking:
-                self._grow(known, stream, frame, tables, outputs, rejected)
-        after = state
+                self._grow(known, stream, frame, tables, found)
+        after = self._remembered(state, found, bool(looking))
         for k, name in enumerate(joiner.aliases):
             table = tables[k]
             if BEGINNING < watermark < END:
@@ -88,21 +116,31 @@ class Hop:
                 after = after.with_table(name, table)
         if BEGINNING < watermark < END:
             paths_table = paths_table.evict(watermark).compact()
+            if watermark > state.marks.get(LOOKED, BEGINNING):
+                after = after.with_mark(LOOKED, watermark)
         if paths_table.segments or PATHS_TABLE in state.tables:
             after = after.with_table(PATHS_TABLE, paths_table)
-        if watermark > state.marks.get(LOOKED, BEGINNING):
-            after = after.with_mark(LOOKED, min(watermark, self._latest(tables, watermark)))
-        return Stepped(self._sent(outputs), after, tuple(rejected))
+        if was_closed != (watermark == END):
+            after = after.with_mark(CLOSED, int(watermark == END)).with_mark(ROUNDS, rounds)
+        return Stepped(self._sent(found.outputs), after, tuple(found.rejected))
+
+    def _taken(self, k: int, rows: pl.DataFrame, rounds: int) -> pl.DataFrame:
+        """Rows as they are kept."""
+        wanted = self.joiner.wanted(k, self._mine(rows))
+        return wanted.with_columns(pl.lit(rounds, dtype=pl.Int64).alias(f"{self.joiner.aliases[k]}.{ROUND}"))
+
+    def _remembered(self, state: State, found: _Found, looked: bool) -> State:
+        """With what was measured of pairs of inputs; see `measure`."""
+        if found.measured is not None:
+            (i, k), seen = found.measured
+            names = mark_names(*(self.joiner.aliases[input] for input in sorted((i, k))))
+            for name, value in with_measure(state.marks, names, seen).items():
+                state = state.with_mark(name, value)
+        return state.with_mark(STEPS, state.marks.get(STEPS, 0) + 1) if looked else state
 
     def _mine(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Without rows that only look for partners, if they do not begin here."""
         return rows.filter(pl.col(ROLE) & KEEPS > 0) if self.hop else rows
-
-    def _latest(self, tables: Sequence[Table], watermark: int) -> int:
-        """Up to where rows have looked: at the end, beyond the last of them."""
-        if watermark < END:
-            return watermark
-        return 1 + max((s.high for table in tables for s in table.segments), default=BEGINNING)
 
     def _looking(
         self, state: State, tables: Sequence[Table], inputs: Sequence[Arrived], watermark: int
@@ -111,7 +149,7 @@ class Hop:
         n = len(self.joiner.aliases)
         if self.hop == 0:
             since = state.marks.get(LOOKED, BEGINNING)
-            if watermark <= since:
+            if watermark <= since or (watermark == END and state.marks.get(CLOSED, 0)):
                 return
             for k, alias in enumerate(self.joiner.aliases):
                 clock = pl.col(self.joiner.clocks[k]).to_physical()
@@ -122,7 +160,7 @@ class Hop:
                     for frame in tables[k].frames()
                 ]
                 if found:
-                    hidden = {f"{alias}.{ERA}": ERA, f"{alias}.{SLOT}": SLOT}
+                    hidden = {f"{alias}.{name}": name for name in (ERA, SLOT, ROUND)}
                     yield k, one_frame(found).rename(hidden).drop(f"{alias}.{ROLE}")
             return
         frames = [arrived.rows for arrived in inputs[n + 1 :] if arrived.rows.height]
@@ -137,8 +175,7 @@ class Hop:
         stream: int,
         frame: pl.DataFrame,
         tables: Sequence[Table],
-        outputs: list[tuple[Ints, pl.DataFrame]],
-        rejected: list[Rejected],
+        found: _Found,
     ) -> None:
         """Grow what looks by the input that its path visits here."""
         eras = frame.get_column(ERA).to_numpy()
@@ -151,7 +188,7 @@ class Hop:
                 kept = self._kept(tables[target], target, era)
                 if kept is None:
                     continue
-                self._meet(known, number[own], partials, bound, target, kept, outputs, rejected)
+                self._meet(known, number[own], partials, bound, target, kept, found)
 
     def _kept(self, table: Table, target: int, era: int) -> pl.DataFrame | None:
         alias = self.joiner.aliases[target]
@@ -170,8 +207,7 @@ class Hop:
         bound: tuple[int, ...],
         target: int,
         kept: pl.DataFrame,
-        outputs: list[tuple[Ints, pl.DataFrame]],
-        rejected: list[Rejected],
+        found: _Found,
     ) -> None:
         joiner, alias = self.joiner, self.joiner.aliases[target]
         slots = kept.get_column(f"{alias}.{SLOT}").to_numpy()
@@ -179,8 +215,11 @@ class Hop:
         members = {k: Member.of(partials, joiner.clocks[k]) for k in bound}
         members[target] = Member.of(kept, joiner.clocks[target])
         meeting = Meeting(joiner.condition, joiner.windows_us, members)
+        found.look_at(meeting, bound, target)
         stream = bound[0]
         looks_at = members[stream].times
+        came = kept.get_column(f"{alias}.{ROUND}").to_numpy()
+        came_before = partials.get_column(ROUND).to_numpy()
         for groups in extended(meeting, bound_in_frame(meeting, bound), target, chunk=joiner.chunk):
             looker, row = groups.at[stream], groups.at[target]
             place = slots[row] - low
@@ -188,49 +227,63 @@ class Hop:
             mine = inside & answers[looker, np.where(inside, place, 0)]
             time = members[target].times[row]
             earlier = (time < looks_at[looker]) | ((time == looks_at[looker]) & (target < stream))
-            found = groups.take(mine & earlier)
-            if len(found):
-                self._put_out(known, number, meeting, found, bound, target, partials, outputs, rejected)
+            taken = mine & earlier
+            rounds = np.maximum(came[row], came_before[looker])
+            if self.is_last and found.rounds:
+                taken &= rounds >= found.rounds
+            if taken.any():
+                self._put_out(
+                    known,
+                    number,
+                    meeting,
+                    groups.take(taken),
+                    bound,
+                    target,
+                    partials,
+                    rounds[taken],
+                    found,
+                )
 
     def _put_out(
         self,
         known: KnownPaths,
         number: Ints,
         meeting: Meeting,
-        found: Partials,
+        groups: Partials,
         bound: tuple[int, ...],
         target: int,
         partials: pl.DataFrame,
-        outputs: list[tuple[Ints, pl.DataFrame]],
-        rejected: list[Rejected],
+        rounds: Ints,
+        found: _Found,
     ) -> None:
         if self.is_last:
             whole: list[pl.DataFrame] = []
-            self.joiner._put_out(self._plain(meeting), found, whole, rejected)
-            outputs += [(np.empty(0, dtype=np.int64), frame) for frame in whole]
+            self.joiner._put_out(self._plain(meeting), groups, whole, found.rejected)
+            found.outputs += [(np.empty(0, dtype=np.int64), frame) for frame in whole]
             return
-        looker = found.at[bound[0]]
+        looker = groups.at[bound[0]]
         columns = {}
         for k in (*bound, target):
             prefix = f"{self.joiner.aliases[k]}."
             for name in self.form.columns:
                 if name.startswith(prefix):
-                    columns[name] = meeting.members[k].frame.get_column(name).gather(found.at[k])
-        height = len(found)
+                    columns[name] = meeting.members[k].frame.get_column(name).gather(groups.at[k])
+        height = len(groups)
         full = [
             columns.get(name, pl.Series(name, [None], dtype=dtype).new_from_index(0, height))
             for name, dtype in self.form.schema.items()
         ]
-        fails = found.fails if found.fails is not None else np.zeros(height, dtype=np.bool_)
+        fails = groups.fails if groups.fails is not None else np.zeros(height, dtype=np.bool_)
         frame = pl.DataFrame(full).with_columns(
             partials.get_column(ERA).gather(looker),
             partials.get_column(SLOT).gather(looker),
+            pl.Series(ROUND, rounds),
             pl.Series(STREAM, np.full(height, bound[0], dtype=np.int64)),
             pl.Series(FAILS, fails),
         )
         for path in np.unique(number[looker]).tolist():
             own = frame.filter(pl.Series(number[looker] == path))
-            outputs.append((known.hosts(path, self.hop + 1), own))
+            found.outputs.append((known.hosts(path, self.hop + 1), own))
 
     def _plain(self, meeting: Meeting) -> Meeting:
         """The same rows without hidden columns, as they are put out."""
