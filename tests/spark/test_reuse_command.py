@@ -70,7 +70,7 @@ def test_the_same_rows_with_and_without(tmp_path):
 
 
 def test_the_one_that_computes_goes_and_the_other_goes_on(tmp_path):
-    tried = made(tmp_path / "live", length="600s", speed="6", batch="30s")
+    tried = made(tmp_path / "live", length="300s", speed="1", batch="30s")
     checkpoint = str(tried.folder / "checkpoint")
     with tried.started("--checkpoint", checkpoint, "--reuse") as process:
         tried.wait_for_steps(2, process)
@@ -80,20 +80,20 @@ def test_the_one_that_computes_goes_and_the_other_goes_on(tmp_path):
         process.wait()
     answer = tried.run("--until-idle", "--checkpoint", checkpoint, "--reuse")
     assert set(answer["outputs"]) == {"also_sums", "others", "twos"}
-    whole = made(tmp_path / "whole", length="600s", batch="30s")
+    whole = made(tmp_path / "whole", length="300s", batch="30s")
     whole.run("--until-idle", "--no-reuse")
     kept = ("also_sums", "others", "twos")
     assert rows(tried, kept) == rows(whole, kept)
 
 
 def test_a_run_goes_on_without_sharing_from_the_checkpoint_of_one_that_shared(tmp_path):
-    tried = made(tmp_path / "live", length="600s", speed="6", batch="30s")
+    tried = made(tmp_path / "live", length="300s", speed="1", batch="30s")
     checkpoint = str(tried.folder / "checkpoint")
     with tried.started("--checkpoint", checkpoint, "--reuse") as process:
         tried.wait_for_steps(1, process)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     tried.run("--until-idle", "--checkpoint", checkpoint, "--no-reuse")
-    whole = made(tmp_path / "whole", length="600s", batch="30s")
+    whole = made(tmp_path / "whole", length="300s", batch="30s")
     whole.run("--until-idle", "--no-reuse")
     assert rows(tried) == rows(whole)
