@@ -92,7 +92,8 @@ def test_the_others_are_as_without_it_and_it_is_there_for_its_time():
     assert len(there) == pytest.approx(70, abs=2)  # ten rows a second
     load = outcome.timeline.load[2]
     assert load[:5] == pytest.approx(0.0)
-    assert load[5:12] == pytest.approx(0.5)
+    # A sample is judged under the placement at its beginning: what comes counts from the next on.
+    assert load[6:12] == pytest.approx(0.5)
     assert load[12:] == pytest.approx(0.0)
     assert outcome.moves == ()
     assert set(outcome.placement) == {"a", "a_head", "b", "b_head"}
@@ -172,7 +173,7 @@ def test_the_manager_is_told_and_says_where_operators_begin():
     assert added.loads == {"c_head": pytest.approx(0.2), "c": pytest.approx(0.3)}
     assert set(added.network.outputs) == {"a", "b", "c"}
     assert set(removed.network.operators) == {"b_head", "b"}
-    assert outcome.timeline.load[3][5:12] == pytest.approx(0.5)
+    assert outcome.timeline.load[3][6:12] == pytest.approx(0.5)
     assert outcome.moves == ()
 
 

@@ -138,6 +138,7 @@ def test_what_was_told_is_told_again_after_a_restart(tmp_path):
     assert before["m[in]"].speed[1] > before["m[in]"].speed[0]
 
 
+@pytest.mark.slow
 def test_auto_says_which_and_why_and_changes_its_mind(tmp_path):
     cluster = Cluster.equal(6)
     three = network({"method": "auto", "instances": 6}, aliases="abc", where="a.v = b.v and b.v = c.v")
