@@ -6,16 +6,9 @@ import os
 
 import polars as pl
 import pytest
-from same_rows import Server, rows_of
+from same_rows import rows_of
 
 pytestmark = pytest.mark.spark
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    server = Server(log=tmp_path_factory.mktemp("server") / "log")
-    yield server
-    server.close()
 
 
 def network(folder, files, streams):

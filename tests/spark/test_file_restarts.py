@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from same_rows import Server, rows_of
+from same_rows import rows_of
 
 from levelwind.runtime.commits import path_of, read_commit, steps_of
 
@@ -24,13 +24,6 @@ EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
 # and in time if both are read in one batch.
 SECONDS = [[0, 1], [2, 1], [3], [6, 5], [3, 7], [8]]
 BEFORE = 3  # files that are there before the kill
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    server = Server(log=tmp_path_factory.mktemp("server") / "log")
-    yield server
-    server.close()
 
 
 def write_files(folder, format, first, last):

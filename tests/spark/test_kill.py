@@ -207,13 +207,6 @@ def in_session(pid, session):
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    server = Server(log=tmp_path_factory.mktemp("server") / "log")
-    yield server
-    server.close()
-
-
-@pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inputs")
     same_rows.write_files(folder, same_rows.arrivals(SEED, FILES, ROWS))

@@ -12,7 +12,7 @@ import duckdb
 import polars as pl
 import pytest
 import same_rows
-from same_rows import ALL, DEAD, LATENESS_S, OPERATORS, Server, assert_same, rows_of
+from same_rows import ALL, DEAD, LATENESS_S, OPERATORS, assert_same, rows_of
 
 from levelwind.placement import planner_names
 
@@ -25,13 +25,6 @@ BOXES = [
         [f"{told['name']}[{i}]" for i in range(told["split"]["into"])] if "split" in told else [told["name"]]
     )
 ]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    server = Server(log=tmp_path_factory.mktemp("server") / "log")
-    yield server
-    server.close()
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import same_rows
-from same_rows import Server, difference, rows_of
+from same_rows import difference, rows_of
 
 pytestmark = pytest.mark.spark
 FILES, ROWS = 5, 30
@@ -40,13 +40,6 @@ def network(inputs, sinks, streams, diffuse=None, hops="within"):
         join["diffuse"] = diffuse
     sink = {"format": "parquet", "path": str(sinks / "trio")}
     return {**document, "operators": [join], "outputs": {"trio": {"input": "trio", "sink": sink}}}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    server = Server(log=tmp_path_factory.mktemp("server") / "log")
-    yield server
-    server.close()
 
 
 @pytest.fixture(scope="module")

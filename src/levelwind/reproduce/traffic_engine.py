@@ -15,7 +15,7 @@ cluster does: a batch begins when its packets are there and the one before is do
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from statistics import median
@@ -76,6 +76,20 @@ def network(uses: Sequence[float], batches: int, batch_s: int) -> Network:
         for number, cost in enumerate(COSTS)
     ]
     return network_of({"name": "traffic", "hops": "next", "streams": streams, "operators": operators})
+
+
+def fullest_mean(placement: Mapping[str, str], use: float, seconds: int) -> float:
+    """Mean load of the fullest node over the measured part, by the model: above 1 it falls behind for good.
+
+    ``use`` is that of all CPUs; what the engine needs for itself comes on top.
+    """
+    packets = counts()[SEEN_S : SEEN_S + seconds].mean(axis=0)
+    loads: dict[str, float] = {}
+    for k, rate in enumerate(packets.tolist()):
+        for number, cost in enumerate(COSTS):
+            node = placement[f"o{k}_{number}"]
+            loads[node] = loads.get(node, 0.0) + rate * cost
+    return use * WORKERS * max(loads.values()) / sum(loads.values())
 
 
 def engine_side(
