@@ -58,7 +58,7 @@ def rows(tried, names=OUTPUTS):
 
 def test_the_same_rows_with_and_without(tmp_path):
     shared, apart = made(tmp_path / "shared", length="50s"), made(tmp_path / "apart", length="50s")
-    shared.run("--until-idle", "--reuse")
+    shared.run("--until-idle")
     apart.run("--until-idle", "--no-reuse")
     assert rows(shared) == rows(apart)
     seen = set(shared.ask("stats")["operators"])
@@ -72,13 +72,13 @@ def test_the_same_rows_with_and_without(tmp_path):
 def test_the_one_that_computes_goes_and_the_other_goes_on(tmp_path):
     tried = made(tmp_path / "live", length="300s", speed="1", batch="30s")
     checkpoint = str(tried.folder / "checkpoint")
-    with tried.started("--checkpoint", checkpoint, "--reuse") as process:
+    with tried.started("--checkpoint", checkpoint) as process:
         tried.wait_for_steps(2, process)
         removed = tried.ask("remove", "sums", "ones", "--timeout", "300")
         assert "sum" in removed["operators"]
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    answer = tried.run("--until-idle", "--checkpoint", checkpoint, "--reuse")
+    answer = tried.run("--until-idle", "--checkpoint", checkpoint)
     assert set(answer["outputs"]) == {"also_sums", "others", "twos"}
     whole = made(tmp_path / "whole", length="300s", batch="30s")
     whole.run("--until-idle", "--no-reuse")
@@ -89,7 +89,7 @@ def test_the_one_that_computes_goes_and_the_other_goes_on(tmp_path):
 def test_a_run_goes_on_without_sharing_from_the_checkpoint_of_one_that_shared(tmp_path):
     tried = made(tmp_path / "live", length="300s", speed="1", batch="30s")
     checkpoint = str(tried.folder / "checkpoint")
-    with tried.started("--checkpoint", checkpoint, "--reuse") as process:
+    with tried.started("--checkpoint", checkpoint) as process:
         tried.wait_for_steps(1, process)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -132,7 +132,7 @@ def run(
     run_dir: RunDir = None,
     moves_file: MovesFile = None,
     until_idle: UntilIdle = False,
-    reuse: Reuse = False,
+    reuse: Reuse = True,
     replan_after: ReplanAfter = None,
     conf: Conf = None,
     seed: Seed = 0,
@@ -278,14 +278,14 @@ def _planned(asked: _Asked) -> Mapping[str, str] | None:
     from levelwind.model import PlanStatus
     from levelwind.rewrite import share
 
-    network = share(asked.network).network if asked.reuse else asked.network
     if asked.balancing["groups"] is not None:
         from levelwind.control.allotment import tiered_plan
 
         groups = asked.balancing["groups"]
         return tiered_plan(
-            network, asked.cluster, groups, asked.planner, options=asked.options, seed=asked.seed
+            asked.network, asked.cluster, groups, asked.planner, options=asked.options, seed=asked.seed
         )
+    network = share(asked.network).network if asked.reuse else asked.network
     made = planning.plan(network, asked.cluster, asked.planner, options=asked.options, seed=asked.seed)
     asked.notes = made.notes
     if made.status is PlanStatus.PLACED:

@@ -43,6 +43,7 @@ def share(
     prefer: Collection[str] = (),
     models: bool = False,
     apart: Collection[str] = (),
+    standing: Mapping[str, object] | None = None,
 ) -> Shared:
     """Compute what is equal once.
 
@@ -60,6 +61,8 @@ def share(
         a run they are not.
     apart
         Operators that are not to be served by others, though they might be.
+    standing
+        Where each operator was told to stand: those on different nodes are different.
 
     Notes
     -----
@@ -70,6 +73,8 @@ def share(
     classes: dict[object, list[str]] = {}
     for name in network.order:
         key = name if name in apart else _key(network.operators[name], keys, models=models)
+        if standing is not None:
+            key = key, standing[name]
         keys[name] = key
         classes.setdefault(key, []).append(name)
     place = {name: i for i, name in enumerate(network.operators)}

@@ -52,7 +52,7 @@ def run(
     moved_load_budget: float | None = None,
     groups: str | None = None,
     until_idle: bool = False,
-    reuse: bool = False,
+    reuse: bool = True,
     on_step: Callable[[Step], None] | None = None,
     seed: int = 0,
 ) -> Run:
@@ -79,7 +79,9 @@ def run(
     until_idle
         Stop at the sources' end as of now and put out all that is open. The call returns when that is done.
     reuse
-        Compute equal operators over equal inputs once; those with ``reusable: false`` are left alone.
+        Compute equal operators over equal inputs once. Those with ``reusable: false`` are left alone, and
+        so are those that ``placement`` puts on different nodes, and all with ``groups``, where each query
+        must be able to move by itself.
     on_step
         Called after each step.
     """
@@ -130,7 +132,7 @@ def prepare(
     moved_load_budget: float | None = None,
     groups: str | None = None,
     until_idle: bool = False,
-    reuse: bool = False,
+    reuse: bool = True,
     on_step: Callable[[Step], None] | None = None,
     seed: int = 0,
 ) -> Run:
@@ -152,7 +154,9 @@ def prepare(
         rule, hint = "a run must have a directory of its own", "a run is at work in this one"
         raise input_error(rule, key="--run-dir", value=at, hint=hint)
     running = () if last is None else {name.partition("[")[0] for name in last.boxes}
-    shared = share(going_on.network, prefer=running) if reuse else None
+    shared = None
+    if reuse and groups is None:
+        shared = share(going_on.network, prefer=running, standing=_told(going_on.network, placement))
     as_computed = going_on.network if shared is None else shared.network
     prepared = Run(
         going_on.network,
@@ -208,6 +212,24 @@ def refuse_full_sinks(begun: Run) -> None:
         )
 
 
+def _stated(placement: Mapping[str, str] | Plan | None) -> Mapping[str, str]:
+    return placement.placement if isinstance(placement, Plan) else placement or {}
+
+
+def _told(network: Network, placement: Mapping[str, str] | Plan | None) -> dict[str, tuple[str, ...]] | None:
+    """Where each operator as written, in all its instances, was told to stand; None if one was not told.
+
+    A plan that was made for the network as shared has only those that compute.
+    """
+    stated, told = _stated(placement), dict[str, tuple[str, ...]]()
+    for each in split(network).operators:
+        if each.name not in stated:
+            return None
+        base = each.name.partition("[")[0]
+        told[base] = (*told.get(base, ()), stated[each.name])
+    return told
+
+
 def _placement(
     network: Network,
     cluster: Cluster,
@@ -222,7 +244,7 @@ def _placement(
     What is stated need not have all operators: the network may have been changed while it ran, or be computed
     without the sharing that it was planned with.
     """
-    stated = dict(placement.placement if isinstance(placement, Plan) else placement or {})
+    stated = _stated(placement)
     names = {operator.name for operator in split(network).operators}
     if names <= set(stated):
         return {name: node for name, node in stated.items() if name in names}

@@ -151,6 +151,11 @@ def test_what_goes_leaves_its_state_to_one_of_those_it_served():
     assert inherited(before, before) == {}
 
 
+def test_what_was_told_to_stand_on_different_nodes_is_not_shared():
+    network = made(where("a", "v > 1"), where("b", "1 < v"), where("c", "(v>1)"))
+    assert share(network, standing={"a": "n1", "b": "n2", "c": "n1"}).served_by == {"c": "a"}
+
+
 def test_whoever_computes_for_others_is_as_important_as_any_of_them():
     network = made(where("a", "v > 1", priority=1), where("b", "1 < v", priority=4), where("c", "v > 1"))
     shared = share(network)
