@@ -19,6 +19,8 @@ from levelwind.operators.timespans import Numbers, minus, plus
 
 # A search by another value than the time is tried if the time leaves more candidates than that per group.
 _MANY = 4
+# From so many candidates on a compiled loop thins them out: it is not worth loading for fewer.
+_SIEVED = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,37 @@ def candidates(meeting: Meeting, partials: Partials, target: int, *, known: bool
     return best
 
 
+def thinned(
+    meeting: Meeting, partials: Partials, target: int, found: Candidates, chunk: int
+) -> Iterator[tuple[Numbers, Numbers]]:
+    """Groups and rows of the candidates, many of those left out that cannot be admitted.
+
+    By time and all bands, where the rows they were found in are fewer than the candidates: O(rows) to lay
+    them out, then O(candidates) with a small factor.
+    """
+    bands = [
+        (meeting.condition.bands[number], numbers, other)
+        for number, other in meeting.condition.near(tuple(partials.at), target)
+        if number != found.by and (numbers := meeting.numbers(number)) is not None
+    ]
+    by_time = [] if found.by == BY_TIME else [meeting.members[target].times.astype(np.float64)]
+    rows = found.index.rows
+    if found.count < max(_SIEVED, len(rows)) or not (bands or by_time):
+        yield from found.pairs(chunk)
+        return
+    from levelwind.operators.multijoin.sieve import sieved  # numba, only where it pays
+
+    bounds = [band.around(target, numbers[other][partials.at[other]]) for band, numbers, other in bands]
+    if by_time:
+        # As floats, times and their bounds are rounded alike: what is between them stays so.
+        earliest = minus(partials.latest, meeting.windows_us[target])
+        bounds.append((earliest.astype(np.float64), partials.until.astype(np.float64)))
+    values = np.column_stack([each[rows] for each in [numbers[target] for _, numbers, _ in bands] + by_time])
+    low, high = (np.column_stack(each) for each in zip(*bounds, strict=True))
+    for group, place in sieved(found.first, found.last, values, low, high, chunk):
+        yield group, rows[place]
+
+
 def admitted(
     meeting: Meeting, partials: Partials, target: int, found: Candidates, group: Numbers, row: Numbers
 ) -> Partials:
@@ -131,7 +164,8 @@ def extended(
     Costs O((groups + rows) log rows) and the candidates; O(chunk) memory.
     """
     found = candidates(meeting, partials, target, known=known)
-    pieces = (admitted(meeting, partials, target, found, group, row) for group, row in found.pairs(chunk))
+    pairs = thinned(meeting, partials, target, found, chunk)
+    pieces = (admitted(meeting, partials, target, found, group, row) for group, row in pairs)
     return gathered(pieces, chunk // 8)
 
 
