@@ -363,12 +363,13 @@ def test_orders_adapt_to_what_is_measured():
     assert chances[1][0, 1] < chances[1][1, 2]
 
 
-def test_every_pair_is_measured_in_turn():
+def test_every_pair_is_measured_at_first_and_then_in_turn():
     condition = make_condition("a.x = b.x and b.x < c.x", TYPES[:3])
     pairs_measured = [measured_now(step, condition) for step in range(64)]
-    assert pairs_measured[:4] == [(0, 1), (1, 2), (0, 1), (1, 2)]
-    assert {(0, 1), (1, 2)} == {pair for pair in pairs_measured[16:] if pair}
-    assert measured_now(0, make_condition("a.x = b.x", TYPES[:2])) == (0, 1)
+    assert pairs_measured[:4] == [((0, 1), (1, 2)), ((1, 2),), ((0, 1),), ((1, 2),)]
+    assert {(0, 1), (1, 2)} == {pair for pairs in pairs_measured[16:] for pair in pairs}
+    assert measured_now(0, make_condition("a.x = b.x", TYPES[:2])) == ((0, 1),)
+    assert not measured_now(0, make_condition(None, TYPES[:2]))
 
 
 def test_an_input_without_a_time_is_refused():

@@ -168,8 +168,7 @@ class Multijoiner:
         if len(self.aliases) < 3 and not self.is_part:
             return state
         step = state.marks.get(STEPS, 0)
-        pair = measured_now(step, self.condition)
-        if pair is not None:
+        for pair in measured_now(step, self.condition):
             names = self._names(pair)
             for name, value in with_measure(state.marks, names, measure(meeting, pair)).items():
                 state = state.with_mark(name, value)

@@ -29,16 +29,19 @@ _ROUNDS, _EVERY = 2, 8
 _MOST_INPUTS = 9
 
 
-def measured_now(step: int, condition: GroupCondition) -> Pair | None:
-    """The pair of inputs to measure in a step, if any; steps count from 0."""
+def measured_now(step: int, condition: GroupCondition) -> tuple[Pair, ...]:
+    """The pairs of inputs to measure in a step, which count from 0.
+
+    All of them in the first: an order by guesses can cost more than all steps after it. Then in turn.
+    """
     linked = condition.linked
-    if not linked:
-        return None
+    if not step or not linked:
+        return linked
     if step >= _ROUNDS * len(linked):
         if step % _EVERY:
-            return None
+            return ()
         step //= _EVERY
-    return linked[step % len(linked)]
+    return (linked[step % len(linked)],)
 
 
 def is_due(step: int, inputs: int) -> bool:
