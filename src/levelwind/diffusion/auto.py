@@ -16,12 +16,11 @@ import numpy as np
 
 from levelwind.diffusion import laws
 from levelwind.diffusion.aligned import best_master
+from levelwind.diffusion.coordinated import slot_length_us
 from levelwind.diffusion.join import MICROSECONDS, Floats, JoinShape, Measured
 from levelwind.diffusion.reasons import reasons_of
 from levelwind.diffusion.router import Method
 
-# Slots in the longest window.
-SLOTS_PER_WINDOW = 10
 # Segments that each host gets in the time over which work is to be even.
 ROUNDS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 # What is at most so many times the least counts as about the least.
@@ -155,7 +154,7 @@ def _swing(shape: JoinShape, measured: Measured, segment_s: float, rounds: float
 
 def coordinated_busiest(shape: JoinShape, measured: Measured, horizon_s: float) -> tuple[float, laws.Traffic]:
     """CPU seconds per second of the busiest host under coordinated routing, and what is sent: a rehearsal."""
-    slot_us = max(1, -(-shape.longest_us // SLOTS_PER_WINDOW))
+    slot_us = slot_length_us(shape, measured, horizon_s)
     slots = int(min(100, max(30, horizon_s * MICROSECONDS / slot_us)))
     paths, copies, hosts = laws.rehearse(shape, measured, slot_us, slots=slots)
     partners = measured.partners(shape.windows_us)

@@ -35,6 +35,11 @@ from levelwind.diffusion.join import FIRST, LAST, MICROSECONDS, Flags, Floats, I
 from levelwind.diffusion.lookup import coordinated_copies
 
 MOST_AT_ONCE = 1000
+# Slots in the longest window.
+SLOTS_PER_WINDOW = 10
+# Rows that a slot should bring, of all streams together. A path is laid and told to every host whether rows
+# come or not: with fewer, that would be much of what there is to do, and the same for slow hosts and fast.
+ROWS_PER_SLOT = 50
 # Orders of the other streams that are tried for each path.
 MOST_ORDERS = 6
 
@@ -150,9 +155,10 @@ class CoordinatedEra:
         capacity = hosts.capacity
         load: Floats = hosts.planned_s / capacity
         before = load.copy()
+        kept: Floats = hosts.kept / capacity
         if rng is not None:
             load = rng.permutation(m).astype(np.float64) * (1e3 * max(1.0, float(load.max(initial=0.0))))
-            before = load.copy()
+            before, kept = load.copy(), load.copy()
         unit = max(1e-9, float(rows.sum()) * (costs.receive_s + costs.probe_s) / m)
         stored = np.zeros((n, m), dtype=np.bool_)
         probed = np.zeros((n, m), dtype=np.bool_)
@@ -165,6 +171,7 @@ class CoordinatedEra:
             measured.partners(shape.windows_us),
             rows,
             load,
+            kept,
             unit,
             hosts.active,
             capacity,
@@ -176,6 +183,7 @@ class CoordinatedEra:
             serve,
         )
         hosts.planned_s += (load - before) * capacity
+        hosts.kept += rows @ stored
         if end <= self.begin_us:
             probed[:] = False
         slot = self.first + len(self.stored)
@@ -225,6 +233,21 @@ def new_era(
         stored=np.zeros((0, n, m), dtype=np.bool_),
         probed=np.zeros((0, n, m), dtype=np.bool_),
     )
+
+
+def shortest_slot_us(shape: JoinShape) -> int:
+    """How long a slot is, if there are many rows in a window."""
+    return max(1, -(-shape.longest_us // SLOTS_PER_WINDOW))
+
+
+def slot_length_us(shape: JoinShape, measured: Measured, horizon_s: float) -> int:
+    """How long slots are to be: longer where few rows come, but not longer than the longest window.
+
+    Or than lets there be a slot for each host in the time over which work is to be even.
+    """
+    enough_s = ROWS_PER_SLOT / max(sum(measured.rates), 1e-6)
+    most_s = max(shape.longest_us / MICROSECONDS, horizon_s / shape.instances)
+    return max(shortest_slot_us(shape), int(min(enough_s, most_s) * MICROSECONDS))
 
 
 def spread_over(instances: int) -> int:

@@ -95,6 +95,7 @@ def plan_slot(
     partners: Array,
     rows: Array,
     load: Array,
+    kept: Array,
     unit: float,
     active: Array,
     speed: Array,
@@ -122,6 +123,8 @@ def plan_slot(
         About how many rows of each stream the slot brings.
     load
         Work planned for each host, in seconds over its speed; the slot's own is added.
+    kept
+        Rows that each host keeps, over its speed; the slot's own are added.
     unit
         Seconds of work that count as a load of 1.
     spread
@@ -173,23 +176,24 @@ def plan_slot(
         for hop in range(hops):
             for slot in range(past):
                 serve[stream, hop, slot] = best_serve[hop, slot]
-        # Kept where it begins its path; filled up with the least loaded.
-        kept = 0
+        # Kept where it begins its path; filled up with those that keep the fewest for their speed.
+        copies = 0
         for host in range(m):
             probed[stream, host] = best_chosen[0, host]
             stored[stream, host] = best_chosen[0, host] and active[host]
             if stored[stream, host]:
-                kept += 1
-        while kept < spread:
+                copies += 1
+                kept[host] += rows[stream] / speed[host]
+        while copies < spread:
             pick = NOBODY
             for host in range(m):
-                if active[host] and not stored[stream, host] and (pick < 0 or load[host] < load[pick]):
+                if active[host] and not stored[stream, host] and (pick < 0 or kept[host] < kept[pick]):
                     pick = host
             if pick < 0:
                 break
             stored[stream, pick] = True
-            kept += 1
-            # Its turn is over for now, or the other streams of this slot would all pick it.
+            copies += 1
+            kept[pick] += rows[stream] / speed[pick]
             load[pick] += rows[stream] * costs[1] / speed[pick]
         _, entering = path_overhead(
             best_serve, best_chosen, hops, orders[stream, chosen_order[stream]], partners, stream

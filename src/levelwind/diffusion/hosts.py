@@ -58,6 +58,9 @@ class Hosts:
         What hosts reported last: parts in use of CPU (by other work), memory and bandwidth, a row per host.
     planned_s
         CPU seconds of work planned for each, faded.
+    kept
+        Rows that were planned to be kept by each, faded. Keeping and looking are shared out each for itself,
+        so that work is even whatever the one costs beside the other.
     active
         Whether new rows may go there. What a host holds already is still joined there.
     """
@@ -67,6 +70,7 @@ class Hosts:
     memory_s: float = 600.0
     usage: Floats
     planned_s: Floats
+    kept: Floats
     active: Flags
     faded_at_us: int | None = None
 
@@ -84,6 +88,7 @@ class Hosts:
             weights=np.array(weights, dtype=np.float64),
             usage=np.zeros((count, 3)),
             planned_s=np.zeros(count),
+            kept=np.zeros(count),
             active=np.ones(count, dtype=np.bool_),
         )
 
@@ -107,11 +112,14 @@ class Hosts:
         self.speed = np.array(reported.speed, dtype=np.float64)
         self.usage = np.array(reported.usage, dtype=np.float64).reshape(-1, 3)
         self.planned_s = self.planned_s * self.capacity / before
+        self.kept = self.kept * self.capacity / before
 
     def fade(self, now_us: int) -> None:
         """Let planned work fade with event time."""
         if self.faded_at_us is not None and now_us > self.faded_at_us:
-            self.planned_s *= exp((self.faded_at_us - now_us) / MICROSECONDS / self.memory_s)
+            fade = exp((self.faded_at_us - now_us) / MICROSECONDS / self.memory_s)
+            self.planned_s *= fade
+            self.kept *= fade
         if self.faded_at_us is None or now_us > self.faded_at_us:
             self.faded_at_us = now_us
 

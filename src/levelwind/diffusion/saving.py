@@ -16,7 +16,7 @@ from levelwind.diffusion.router import Router
 _REIGN, _ERA = "reign", "era"
 _REIGN_ARRAYS = ("floors", "edges", "hosts")
 _ERA_ARRAYS = ("floors", "ceilings", "edges", "stored", "probed")
-_HOST_ARRAYS = ("speed", "weights", "usage", "planned_s", "active")
+_HOST_ARRAYS = ("speed", "weights", "usage", "planned_s", "kept", "active")
 _PLAIN = (
     "method",
     "master",
@@ -56,10 +56,13 @@ def restore(shape: JoinShape, saved: bytes) -> Router:
     content: dict[str, Any] = msgspec.msgpack.decode(saved)
     hosts = content["hosts"]
     rates, selectivity = content["measured"]
+    arrays = {name: _array(hosts[name]) for name in _HOST_ARRAYS if name in hosts}
+    # A checkpoint may be older than the count of kept rows.
+    arrays.setdefault("kept", np.zeros_like(arrays["planned_s"]))
     return Router(
         shape=shape,
         hosts=Hosts(
-            **{name: _array(hosts[name]) for name in _HOST_ARRAYS},
+            **arrays,
             memory_s=hosts["memory_s"],
             faded_at_us=hosts["faded_at_us"],
         ),

@@ -12,7 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from levelwind.diffusion.auto import SLOTS_PER_WINDOW, advise
+from levelwind.diffusion.auto import advise
+from levelwind.diffusion.coordinated import shortest_slot_us
 from levelwind.diffusion.hosts import Hosts
 from levelwind.diffusion.join import MICROSECONDS, Floats, Ints, JoinShape, Measured
 from levelwind.diffusion.router import Method, new_router
@@ -166,7 +167,7 @@ def _routed(
         method=method,
         master=master,
         segment_us=max(1, round(segment_s * MICROSECONDS)),
-        slot_us=max(1, -(-shape.longest_us // SLOTS_PER_WINDOW)),
+        slot_us=shortest_slot_us(shape),
         hosts=Hosts.of_speeds(speed),
     )
     if seed is not None:

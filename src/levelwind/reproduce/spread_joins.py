@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from levelwind.diffusion.arrivals import bursty_rows
-from levelwind.diffusion.auto import SLOTS_PER_WINDOW
+from levelwind.diffusion.coordinated import shortest_slot_us
 from levelwind.diffusion.join import MICROSECONDS, Floats, JoinShape, Measured
 from levelwind.diffusion.router import new_router
 from levelwind.diffusion.throughput import run
@@ -111,7 +111,7 @@ def _route_us(algorithm: str, shape: JoinShape, measured: Measured, streams: Any
         shape,
         measured=measured,
         method="ctr" if algorithm.startswith("ctr") else "atr",
-        slot_us=max(1, -(-shape.longest_us // SLOTS_PER_WINDOW)),
+        slot_us=shortest_slot_us(shape),
     )
     last = min(int(times.max(initial=0)), 120 * MICROSECONDS)
     cuts = np.searchsorted(times, np.arange(0, last + 2 * MICROSECONDS, MICROSECONDS))

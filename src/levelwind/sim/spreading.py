@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from levelwind.diffusion import laws
-from levelwind.diffusion.auto import SLOTS_PER_WINDOW, advise
+from levelwind.diffusion.auto import advise
+from levelwind.diffusion.coordinated import slot_length_us
 from levelwind.diffusion.join import MICROSECONDS, Floats, JoinShape, Measured
 from levelwind.loads.problem import Problem
 from levelwind.loads.rates import pairs_per_s
@@ -115,7 +116,7 @@ class _Join:
         if advice.method == "atr":
             self._aligned(found, shape, advice.master, advice.segment_s)
         else:
-            self._coordinated(found, shape, measured)
+            self._coordinated(found, shape, measured, slot_length_us(shape, measured, horizon))
 
     def _send(self, found: SpreadFlows, copies: Sequence[float], *, aligned: bool) -> None:
         """The rows of each input to each instance."""
@@ -138,8 +139,7 @@ class _Join:
                 found.costs[j] = self.work / received
                 found.ratios[j, None] = self.groups / received
 
-    def _coordinated(self, found: SpreadFlows, shape: JoinShape, measured: Measured) -> None:
-        slot_us = max(1, -(-shape.longest_us // SLOTS_PER_WINDOW))
+    def _coordinated(self, found: SpreadFlows, shape: JoinShape, measured: Measured, slot_us: int) -> None:
         paths, copies, _ = laws.rehearse(shape, measured, slot_us)
         partners = measured.partners(shape.windows_us)
         traffic = laws.coordinated_extra(measured, partners, paths, copies)

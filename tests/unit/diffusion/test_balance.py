@@ -13,9 +13,10 @@ import pytest
 
 from levelwind.diffusion.arrivals import bursty_rows, poisson_rows
 from levelwind.diffusion.auto import advise
+from levelwind.diffusion.coordinated import slot_length_us
 from levelwind.diffusion.hosts import Hosts
 from levelwind.diffusion.join import MICROSECONDS, JoinShape, Measured
-from levelwind.diffusion.router import new_router
+from levelwind.diffusion.router import KEEPS, LOOKS, new_router
 from levelwind.diffusion.tuning import SegmentTuner
 from levelwind.diffusion.work import work_of
 
@@ -80,6 +81,30 @@ def test_unequal_hosts_are_loaded_in_proportion(method, hosts):
     print(f"\n{method}, {hosts} hosts: load over its mean from {load.min() / load.mean():.3f}", end=" ")
     print(f"to {load.max() / load.mean():.3f}")
     assert np.abs(load / load.mean() - 1).max() <= 0.1
+
+
+@pytest.mark.parametrize("hosts", [6, 30])
+def test_coordinated_routing_shares_out_keeping_and_looking_each_for_itself(hosts):
+    # So that work is in proportion to speed whatever keeping a row costs beside looking for partners.
+    n, window_s = 3, 10
+    speeds = np.linspace(1000, 5000, hosts) / 3000
+    shape = JoinShape(windows_us=(window_s * S,) * n, instances=hosts)
+    measured = Measured.of([MANY] * n, 0.3 / (MANY * window_s))
+    router = new_router(shape, measured=measured, method="ctr", slot_us=S, hosts=Hosts.of_speeds(speeds))
+    routed = router.route(*poisson_rows(np.random.default_rng(1), [MANY] * n, 600))
+    for role in (KEEPS, LOOKS):
+        load = np.bincount(routed.host[(routed.role & role) > 0], minlength=hosts) / speeds
+        part = load / load.mean()
+        print(f"\n{hosts} hosts: over its mean from {part.min():.3f} to {part.max():.3f}")
+        assert np.abs(part - 1).max() <= 0.1
+
+
+def test_slots_are_longer_where_few_rows_come():
+    shape = JoinShape(windows_us=(S, 2 * S), instances=4)
+    assert slot_length_us(shape, Measured.of([1000, 1000], 0.1), 4.0) == 200_000  # a tenth of a window
+    assert slot_length_us(shape, Measured.of([25, 25], 0.1), 4.0) == S  # fifty rows
+    assert slot_length_us(shape, Measured.of([1, 1], 0.1), 4.0) == 2 * S  # a window
+    assert slot_length_us(shape, Measured.of([1, 1], 0.1), 40.0) == 10 * S  # one for each host
 
 
 @pytest.mark.parametrize("method", ["atr", "ctr"])

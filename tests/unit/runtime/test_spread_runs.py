@@ -109,15 +109,16 @@ class World:
         return step
 
 
-def test_unequal_nodes_are_loaded_in_proportion(tmp_path):
+@pytest.mark.parametrize("method", ["atr", "ctr"])
+def test_unequal_nodes_are_loaded_in_proportion(tmp_path, method):
     # Of the last node, the file says that it is as fast as the second last, but its rows cost twice as much.
     cpu, slowness = [1.0, 1.0, 2.0, 3.0, 3.0, 3.0], [1.0, 1.0, 1.0, 1.0, 1.0, 2.0]
     cluster = Cluster(nodes=tuple(Node(name=f"n{i}", cpu=each) for i, each in enumerate(cpu)))
-    diffuse = {"method": "atr", "instances": 6, "segment": "2s"}
+    diffuse = {"method": method, "instances": 6, "segment": "2s"}
     world = World(tmp_path, network(diffuse, windows="200ms"), cluster, slowness)
     rng = np.random.default_rng(1)
-    for number in range(160):
-        if number == 80:  # once it is known how fast they are
+    for number in range(120):
+        if number == 60:  # once it is known how fast they are
             world.executor.work[:] = 0.0
         world.step(rng, number * 4, 4, [40, 40], 1000)
     load = world.executor.work / cpu

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from levelwind.diffusion.auto import advise
+from levelwind.diffusion.coordinated import shortest_slot_us, slot_length_us
 from levelwind.diffusion.hosts import Hosts, Reported
 from levelwind.diffusion.join import MICROSECONDS, Ints, JoinShape, Measured
 from levelwind.diffusion.reasons import reasons_of
@@ -29,8 +30,6 @@ ROUTER = "router"
 SAVED, CLOCK = "saved", "clock"
 # A segment is so many times as long as the longest window, unless the file says.
 SEGMENT_PER_WINDOW = 1.0
-# Slots in the longest window.
-SLOTS_PER_WINDOW = 10
 # Work is to be even over the hosts in each batch, for which all of them wait; but not in less than that.
 LEAST_HORIZON_S = 0.05
 
@@ -143,7 +142,7 @@ class Diffuser:
             measured=Measured.of([1.0] * self.shape.streams, self.selectivity),
             method=method,
             segment_us=self.segment_us or max(1, round(SEGMENT_PER_WINDOW * longest)),
-            slot_us=max(1, -(-longest // SLOTS_PER_WINDOW)),
+            slot_us=shortest_slot_us(self.shape),
             hosts=hosts,
         )
 
@@ -174,12 +173,18 @@ class Diffuser:
         advice = advise(
             self.shape, router.measured, horizon_s=horizon, allowed=allowed, segment_s=stated, now=now
         )
-        before = (router.method, router.master, router.segment_us)
+        before = _in_force(router)
         router.method, router.master = advice.method, advice.master
         router.segment_us = max(1, round(advice.segment_s * MICROSECONDS))
-        if not router.reasons or before != (router.method, router.master, router.segment_us):
+        router.slot_us = slot_length_us(self.shape, router.measured, horizon)
+        if not router.reasons or before != _in_force(router):
             router.decisions += 1
         router.reasons = reasons_of(advice, self.shape, router.measured, self.aliases, asked=self.method)
+
+
+def _in_force(router: Router) -> tuple[str, int, int]:
+    """What a decision is about: coordinated routing has neither a master nor segments."""
+    return ("atr", router.master, router.segment_us) if router.method == "atr" else ("ctr", 0, 0)
 
 
 def _runs(codes: Ints) -> list[tuple[int, int]]:
