@@ -30,6 +30,8 @@ MODULE = "levelwind.bench.join_sides"
 STREAMS = ("a", "b", "c")
 WINDOW_S = 5
 INSTANCES = (1, 2, 4)
+# Segments that each instance gets of a batch.
+SEGMENTS = 5
 # On the capped cluster: workers, what each has of a core, and batches before the caps are in force, by when
 # windows are full and all code is compiled.
 WORKERS, CAP, WARM = 4, 0.35, 8
@@ -69,10 +71,10 @@ class Shape:
             yield pa.table({"ts": pa.array(times).cast(pa.timestamp("us", tz="UTC")), **points})
 
 
-# One dimension and a narrow band: next to no work for a row. Six wide ones: no bucket spares much of it.
+# One dimension and a narrow band: next to no work for a row. Eight wide ones: no bucket spares much of it.
 SHAPES = {
     "narrow": Shape(dimensions=1, band=0.00005, rows=4_000, bucketed=1),
-    "wide": Shape(dimensions=6, band=0.15, rows=1_000, bucketed=3),
+    "wide": Shape(dimensions=8, band=0.15, rows=4_000, bucketed=3),
 }
 
 
@@ -90,8 +92,9 @@ def document(shape: Shape, folder: Path, instances: int, method: str = "atr") ->
         "selectivity": (2 * shape.band) ** (2 * shape.dimensions),
     }  # fmt: skip
     if instances > 1:
-        # So short that every instance has a part of every batch, for which all wait.
-        join["diffuse"] = {"method": method, "instances": instances, "segment": f"{1000 // instances}ms"}
+        # So short that all instances have about as much of every batch, for which all wait.
+        length = 1000 // (SEGMENTS * instances)
+        join["diffuse"] = {"method": method, "instances": instances, "segment": f"{length}ms"}
     count = {
         "name": "counted", "kind": "aggregate", "input": "trio", "window": {"size": "1s"},
         "compute": {"n": "count(*)"}, "cost": "1us",
