@@ -15,7 +15,6 @@ from math import log, sqrt
 import numpy as np
 
 from levelwind.diffusion import laws
-from levelwind.diffusion.aligned import best_master
 from levelwind.diffusion.coordinated import slot_length_us
 from levelwind.diffusion.join import MICROSECONDS, Floats, JoinShape, Measured
 from levelwind.diffusion.reasons import reasons_of
@@ -74,9 +73,13 @@ def advise(
 
     O(slots rehearsed × cost of a slot).
     """
-    master = best_master(shape, measured, 0 if now is None else now[1], worth=worth)
     lengths = [segment_s] if segment_s else [horizon_s / (shape.instances * rounds) for rounds in ROUNDS]
-    works = [aligned_busiest(shape, measured, master, each, horizon_s) for each in lengths]
+    masters = [
+        [aligned_busiest(shape, measured, master, each, horizon_s) for each in lengths]
+        for master in range(shape.streams)
+    ]
+    master = _best_master(masters, 0 if now is None else now[1], worth)
+    works = masters[master]
     # The longest that is about as good as the best: the fewer segments there are, the less there is to lay.
     aligned, length = next(
         (work, each) for work, each in zip(works, lengths, strict=True) if work <= ABOUT * min(works)
@@ -106,6 +109,17 @@ def advise(
     )
     named = names or [str(k) for k in range(shape.streams)]
     return replace(advice, why=reasons_of(advice, shape, measured, named)["reason"])
+
+
+def _best_master(works: Sequence[Sequence[float]], now: int, worth: float) -> int:
+    """The stream with the least work as master, at its best segment length; the present one if about as good.
+
+    Mostly the one that sends the fewest copies, [1]'s equation 2. But rows that have few partners anywhere
+    else are best looked for at the master first, where each host has a part of them only.
+    """
+    least = [min(own) for own in works]
+    best = min(range(len(least)), key=lambda master: least[master])
+    return best if least[best] < (1 - worth) * least[now] else now
 
 
 def aligned_busiest(
