@@ -20,10 +20,6 @@ from levelwind.runtime.program import Box, Layout, Program
 
 # What was measured before counts so much less with each step: about the last thirty steps matter.
 FADE = 0.97
-# So many rows at the mean cost are taken as seen beforehand: a few rows must not make a node look slow.
-PRIOR_ROWS = 100.0
-# A node is taken as at most so many times slower or faster per row than the others.
-MOST_SLOWNESS = 4.0
 # An instance that is x times as loaded as the mean gets x to this power less with each step: a small one,
 # since what was measured tells of the last thirty steps. Never more, or less, than so many times its part.
 GAIN, MOST_CORRECTION = 0.03, 4.0
@@ -31,30 +27,6 @@ GAIN, MOST_CORRECTION = 0.03, 4.0
 LEAST_WORK_S = 1e-3
 # Pairs of rows near in time below which a selectivity is not measured.
 LEAST_PAIRS = 30
-
-
-class PartHeard(msgspec.Struct, array_like=True, frozen=True):
-    """Of a part of a spread join: steps with rows, rows, CPU seconds; sums of rows² and rows × CPU."""
-
-    steps: float = 0.0
-    rows: float = 0.0
-    cpu_s: float = 0.0
-    squares: float = 0.0
-    products: float = 0.0
-
-    def plus(self, other: PartHeard) -> PartHeard:
-        """Both together."""
-        own, more = msgspec.structs.astuple(self), msgspec.structs.astuple(other)
-        return PartHeard(*(a + b for a, b in zip(own, more, strict=True)))
-
-    def faded(self) -> PartHeard:
-        """After a step more."""
-        return PartHeard(*(FADE * each for each in msgspec.structs.astuple(self)))
-
-    @classmethod
-    def of(cls, rows: int, cpu_s: float) -> PartHeard:
-        """One step."""
-        return cls(1.0, rows, cpu_s, rows * rows, rows * cpu_s)
 
 
 class NodeHeard(msgspec.Struct, array_like=True, frozen=True):
@@ -66,7 +38,7 @@ class NodeHeard(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Heard(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What was measured so far: wall seconds, nodes, and parts of spread joins, all faded alike.
+    """What was measured so far: wall seconds, nodes, and CPU seconds of parts of spread joins, faded alike.
 
     ``corrections``, by operator that sends: how much more or less each of its instances is given than its
     node's capacity says, since it was found to be less or more loaded than the others.
@@ -74,7 +46,7 @@ class Heard(msgspec.Struct, frozen=True, omit_defaults=True):
 
     wall_s: float = 0.0
     nodes: dict[str, NodeHeard] = {}
-    parts: dict[str, PartHeard] = {}
+    parts: dict[str, float] = {}
     corrections: dict[str, tuple[float, ...]] = {}
 
 
@@ -100,7 +72,7 @@ def heard_after(
         name: NodeHeard(FADE * old.cpu_s, FADE * old.sent_bytes, old.memory_bytes)
         for name, old in before.nodes.items()
     }
-    parts = {name: old.faded() for name, old in before.parts.items()}
+    parts = {name: FADE * old for name, old in before.parts.items()}
     for report in reports:
         if report.node < 0:
             continue
@@ -113,8 +85,7 @@ def heard_after(
         for own in report.boxes:
             box = layout.boxes[own.box]
             if isinstance(box.operator.spec, JoinPart) and own.rows_in:
-                known = parts.get(box.name, PartHeard())
-                parts[box.name] = known.plus(PartHeard.of(own.rows_in, own.cpu_s))
+                parts[box.name] = parts.get(box.name, 0.0) + own.cpu_s
     heard = Heard(FADE * before.wall_s + wall_s, nodes, parts)
     corrections = {
         box.name: _Join(box, program, heard, cluster).corrected(before.corrections.get(box.name))
@@ -171,21 +142,20 @@ class _Join:
         return corrections
 
     def speed(self) -> list[float]:
-        """Of each instance: its node's CPU, shared with others there, over what a row takes of it."""
-        slowness = _slowness(self.parts, self.heard, self.placement)
-        return [node.cpu / self.home.count(node.name) / slowness.get(node.name, 1.0) for node in self.nodes]
+        """Of each instance: its node's CPU, shared with others there."""
+        return [node.cpu / self.home.count(node.name) for node in self.nodes]
 
     def corrected(self, before: tuple[float, ...] | None) -> tuple[float, ...]:
         """Corrections after a step: more for instances that are less loaded than the others.
 
-        What a row costs is known roughly: one that is kept costs less than one that looks for partners, and
-        by how much depends on the join. Work that was measured tells, whatever the reason.
+        Work that was measured tells, whatever the reason. Seconds per row would not: a row that many partners
+        are found for costs more than a copy that is only kept, so that whoever has much to do looks slow.
         """
         before = self.known(before)
         work = [0.0] * len(self.nodes)
         for part in self.parts:
             assert isinstance(part.operator.spec, JoinPart)
-            work[part.operator.spec.instance] += self.heard.parts.get(part.name, PartHeard()).cpu_s
+            work[part.operator.spec.instance] += self.heard.parts.get(part.name, 0.0)
         if sum(work) < LEAST_WORK_S:
             return before
         loads = []
@@ -211,41 +181,11 @@ def _homes(parts: Sequence[Box], heard: Heard, placement: Mapping[str, str], ins
     found: list[tuple[float, str] | None] = [None] * instances
     for part in parts:
         assert isinstance(part.operator.spec, JoinPart)
-        work = heard.parts.get(part.name, PartHeard()).cpu_s
+        work = heard.parts.get(part.name, 0.0)
         best = found[part.operator.spec.instance]
         if best is None or work > best[0]:
             found[part.operator.spec.instance] = work, placement[part.name]
     return [each[1] for each in found if each is not None]
-
-
-def _slowness(parts: Sequence[Box], heard: Heard, placement: Mapping[str, str]) -> dict[str, float]:
-    """CPU seconds per row on each node, over those on all.
-
-    A step of a part costs something however few rows there are. How much is found by comparing steps of the
-    same part with more and with fewer rows; it is left out, or nodes with few rows would look slow.
-    """
-    of_node: dict[str, PartHeard] = {}
-    rows_var = covariance = 0.0
-    for part in parts:
-        own = heard.parts.get(part.name)
-        if own is not None and own.rows:
-            of_node[placement[part.name]] = of_node.get(placement[part.name], PartHeard()).plus(own)
-            rows_var += own.squares - own.rows**2 / own.steps
-            covariance += own.products - own.rows * own.cpu_s / own.steps
-    whole = PartHeard()
-    for own in of_node.values():
-        whole = whole.plus(own)
-    if not whole.rows:
-        return {}
-    slope = covariance / rows_var if rows_var > 1e-9 * whole.squares else 0.0
-    each_step = max(0.0, whole.cpu_s - slope * whole.rows) / whole.steps if slope > 0 else 0.0
-    usual = max(whole.cpu_s - each_step * whole.steps, 1e-12) / whole.rows
-    found = {}
-    for node, own in of_node.items():
-        seconds = max(own.cpu_s - each_step * own.steps, 0.0) + PRIOR_ROWS * usual
-        ratio = seconds / (own.rows + PRIOR_ROWS) / usual
-        found[node] = min(max(ratio, 1 / MOST_SLOWNESS), MOST_SLOWNESS)
-    return found
 
 
 def _usage(
@@ -256,7 +196,7 @@ def _usage(
     if own is None or heard.wall_s <= 0:
         return (0.0, 0.0, 0.0)
     join = sum(
-        heard.parts[part.name].cpu_s
+        heard.parts[part.name]
         for part in parts
         if placement[part.name] == node.name and part.name in heard.parts
     )
