@@ -130,7 +130,8 @@ def test_routing_takes_microseconds(method, n, m, window_s, rate, batch_s):
 HORIZON_S = 200
 
 
-def worst_over(cases):
+def worst_over(cases, *, filled=False):
+    """The work of the busiest host as advised over the least, at worst; ``filled``: once windows are full."""
     worst = 0.0
     for n, m, window_s, x in cases:
         shape = JoinShape(windows_us=(window_s * S,) * n, instances=m)
@@ -138,8 +139,15 @@ def worst_over(cases):
         advice = advise(shape, measured, horizon_s=HORIZON_S)
 
         def busiest(method, length, case=(n, m, window_s, x)):
+            skip = case[2] if filled else 0
             return per_host(
-                method, *case, seconds=HORIZON_S, segment_s=length, seed=sum(case[:3]), rate=MANY
+                method,
+                *case,
+                seconds=skip + HORIZON_S,
+                skip=skip,
+                segment_s=length,
+                seed=sum(case[:3]),
+                rate=MANY,
             ).max()
 
         lengths = {1, 5, 20, *(HORIZON_S / (m * rounds) for rounds in (1, 2, 4, 8))}
