@@ -7,9 +7,9 @@ band, send rows of two streams to three buckets in each dimension, join by bucke
 the same files, and must find as many groups.
 
 A narrow band in one dimension gives a row next to no work: that shows what spreading costs where nothing is
-to be gained. A wide band in eight dimensions leaves much to compare whatever is bucketed. Two cores have little
-to give to four instances. So that is run on a cluster of four workers too, each capped at a part of a core
-once warm: there one instance has a quarter of what four have.
+to be gained. A wide band in eight dimensions leaves much to compare whatever is bucketed. Two cores have
+little to give to four instances. So that is run on a cluster of four workers too, each capped at a part of a
+core once warm: there one instance has a quarter of what four have.
 """
 
 from __future__ import annotations

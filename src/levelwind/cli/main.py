@@ -45,6 +45,7 @@ from levelwind.cli.size import size
 from levelwind.cli.stats import stats
 from levelwind.cli.status import status
 from levelwind.cli.stop import stop
+from levelwind.cli.windows import windows
 from levelwind.errors import InputError, did_you_mean, input_error
 
 COMMANDS = (
@@ -67,6 +68,7 @@ COMMANDS = (
     move,
     add,
     remove,
+    windows,
     stop,
     reproduce,
     bench,

@@ -99,6 +99,8 @@ def change_run(found: RunDirectory, asked: Command, timeout_s: float, format: Fo
 
 def change_line(change: Mapping[str, Any]) -> str:
     """A change of the network in a line."""
+    if change["command"] == "windows":
+        return f"new windows for {', '.join(change['operators'])} at batch {change['step']}"
     done = "added" if change["command"] == "add" else "removed"
     return f"{done} {', '.join(change['outputs']) or 'no output'} at batch {change['step']}"
 

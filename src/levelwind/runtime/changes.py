@@ -24,7 +24,7 @@ from levelwind.runtime.durable import write_whole
 from levelwind.runtime.sources import is_own
 
 NETWORKS = "networks"
-ADD, REMOVE = "add", "remove"
+ADD, REMOVE, WINDOWS = "add", "remove", "windows"
 
 
 class Change(msgspec.Struct, frozen=True, omit_defaults=True):

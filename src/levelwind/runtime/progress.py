@@ -121,7 +121,12 @@ def status_of(
         "placement": dict(placement),
         "spread": dict(progress.spread),
         "changes": [
-            {"command": change.command, "step": change.step, "outputs": list(change.outputs)}
+            {
+                "command": change.command,
+                "step": change.step,
+                "outputs": list(change.outputs),
+                "operators": list(change.operators),
+            }
             for change in progress.changes[-SHOWN_CHANGES:]
         ],
     }

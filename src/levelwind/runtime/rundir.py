@@ -34,7 +34,7 @@ RUNNING, STOPPED, FINISHED, FAILED = "running", "stopped", "finished", "failed"
 
 
 class Command(msgspec.Struct, frozen=True):
-    """What another terminal asks: ``stop``, ``move`` operators to a node, ``add`` or ``remove`` queries.
+    """What another terminal asks: ``stop``, ``move`` operators, ``add`` or ``remove`` queries, ``windows``.
 
     What is added is a mapping of the shape of a network file, whose relative paths start from ``base``.
     """
@@ -46,6 +46,7 @@ class Command(msgspec.Struct, frozen=True):
     queries: tuple[str, ...] = ()
     added: dict[str, Any] = {}
     base: str = ""
+    windows_s: dict[str, float] = {}
     id: str = ""
 
 

@@ -23,9 +23,11 @@ from levelwind.planning import plan as make_plan
 from levelwind.rewrite import Shared, split
 from levelwind.rewrite.removal import without
 from levelwind.rewrite.reuse import inherited, shared_anew
+from levelwind.rewrite.windows import with_windows
 from levelwind.runtime.changes import (
     ADD,
     REMOVE,
+    WINDOWS,
     Change,
     as_kept,
     difference,
@@ -273,14 +275,26 @@ class Run:
             after = without(self._coming, [queries] if isinstance(queries, str) else queries)
             return self._ask_change(Change(REMOVE, id=id), after)
 
+    def change_windows(self, join: str, windows_s: Mapping[str, float], *, id: str = "") -> None:
+        """From the next batch on, a multijoin has other windows, in seconds, for some of its inputs.
+
+        Groups whose last member comes from then on go by them; rows that the old windows gave up do not come
+        back.
+        """
+        with self._lock:
+            after = with_windows(self._coming, join, windows_s)
+            self._ask_change(Change(WINDOWS, id=id), after, operators=(join,))
+
     @property
     def _coming(self) -> Network:
         """The network after all changes that were asked for."""
         return self._changes[-1][1] if self._changes else self.network
 
-    def _ask_change(self, change: Change, after: Network) -> tuple[str, ...]:
-        outputs, operators = difference(self._coming, after)
-        change = msgspec.structs.replace(change, outputs=outputs, operators=operators)
+    def _ask_change(
+        self, change: Change, after: Network, *, operators: tuple[str, ...] = ()
+    ) -> tuple[str, ...]:
+        outputs, only_in_one = difference(self._coming, after)
+        change = msgspec.structs.replace(change, outputs=outputs, operators=operators or only_in_one)
         self._changes.append((change, as_kept(after)))
         return outputs
 
@@ -410,6 +424,8 @@ class Run:
             self._add(command.added, Path(command.base), command.id)
         elif command.command == REMOVE:
             self.remove(command.queries, id=command.id)
+        elif command.command == WINDOWS:
+            self.change_windows(command.operators[0], command.windows_s, id=command.id)
 
     def _after(self, step: Step) -> None:
         with self._lock:

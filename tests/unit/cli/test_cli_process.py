@@ -99,7 +99,7 @@ def examples() -> list[str]:
         joined = re.sub(r"\|\n\s+", "| ", text.strip())
         found += [line.strip() for line in joined.splitlines()]
     # Runs need Spark and a run to look at: tests/spark has them.
-    elsewhere = ("demo", "run", "status", "stats", "move", "add", "remove", "stop", "probe")
+    elsewhere = ("demo", "run", "status", "stats", "move", "add", "remove", "windows", "stop", "probe")
     found = [line for line in found if line.split()[1] not in elsewhere]
     return [line for line in found if not line.startswith("levelwind reproduce") or "--list" in line]
 

@@ -477,3 +477,47 @@ def test_status_says_how_joins_are_spread_and_why(run, over):
     assert run("status", over.path).json["spread"] == told
     shown = run("status", over.path, "--format", "text")
     assert "trio: aligned routing, segments of 1 s of a" in shown.out
+
+
+JOINED = """
+streams:
+  p: {schema: {ts: timestamp, v: int}, time: ts, source: {format: generator, shape: steady, rate: 5}}
+  q: {schema: {ts: timestamp, v: int}, time: ts, source: {format: generator, shape: steady, rate: 5}}
+operators:
+  - {name: near, kind: multijoin, inputs: {a: p, b: q}, windows: {a: 1s, b: 2s}, where: a.v = b.v}
+  - {name: wide, kind: multijoin, inputs: {a: p, b: q}, windows: {a: 1s, b: 2s}, where: a.v = b.v,
+     diffuse: {method: atr, instances: 2}}
+outputs: {o: {input: near}, w: {input: wide}}
+"""
+
+
+def test_windows_are_checked_before_anything_is_asked(run, write, tmp_path):
+    live = RunDirectory(tmp_path / "live")
+    live.create({"name": "j"}, network_document(load_network(write("joined.yaml", JOINED)).network))
+    live.write_status({"state": "running"})
+    assert run("windows", live.path, "nears", "a=5s").problem_keys() == ["JOIN"]
+    spread = run("windows", live.path, "wide", "a=5s")
+    assert spread.problem_keys() == ["JOIN"]
+    assert "spread" in spread.json[0]["rule"]
+    wrong = run("windows", live.path, "near", "a=5", "b", "c=1s")
+    assert [each["value"] for each in wrong.json] == ["a=5", "b"]
+    assert [each["value"] for each in run("windows", live.path, "near", "c=1s").json] == ["c"]
+    assert live.take_commands() == []
+    run("windows", live.path, "near", "a=5s", "b=500ms", "--timeout", 0.1)
+
+
+def test_windows_wait_for_the_run_and_say_when(run, write, tmp_path, monkeypatch):
+    live = RunDirectory(tmp_path / "live")
+    live.create({"name": "j"}, network_document(load_network(write("joined.yaml", JOINED)).network))
+    live.write_status({"state": "running"})
+    asked = []
+
+    def answer(directory, command):
+        asked.append(command)
+        directory.append_change(Change("windows", id=command.id, step=7, operators=("near",)))
+        return directory.path / "control" / "read"
+
+    monkeypatch.setattr(RunDirectory, "ask", answer)
+    done = run("windows", live.path, "near", "a=5s", "b=500ms", "--format", "text")
+    assert (done.code, asked[0].windows_s) == (0, {"a": 5.0, "b": 0.5})
+    assert "new windows for near at batch 7" in done.out
