@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from levelwind.planning import measure
 from levelwind.reproduce import registry
 from levelwind.reproduce.dcape import FIGURES, SET_UP
 from levelwind.reproduce.dcape_curves import at_least
+from levelwind.reproduce.dcape_pass import EFFORTS
 from levelwind.reproduce.dcape_runs import SETTLE, Case
 from levelwind.reproduce.query_plans import SIZES, depth_of, query_plan, side_by_side
 
@@ -133,3 +135,26 @@ def test_claims_fail_where_the_figures_say_so():
     check = at_least("grouping", "round_robin")
     assert check({"grouping": [3.0, 1.0, 2.0], "round_robin": [2.0, 2.0, 2.0]})[0].passed
     assert not check({"grouping": [1.0], "round_robin": [2.0]})[0].passed
+
+
+def test_figures_that_are_asked_for_together_are_measured_in_one_pass(monkeypatch, tmp_path):
+    asked = []
+
+    def in_no_time(figures, effort, directory, *, most_s, tick):
+        asked.append((list(figures), effort, directory, most_s))
+        found = {
+            name: made_up(FIGURES[name], dict.fromkeys(FIGURES[name].cases, 9.0), True)[0] for name in figures
+        }
+        return {name: {**result, "seconds": 7.0} for name, result in found.items()}
+
+    monkeypatch.setattr(registry, "run_together", in_no_time)
+    answers = registry.run(["dcape_6_3", "dcape_5_7"], quick=True, out=tmp_path, minutes=2.0)
+    assert asked == [(["dcape_6_3", "dcape_5_7"], EFFORTS[True], tmp_path, 120.0)]
+    assert [answer["name"] for answer in answers] == ["dcape_6_3", "dcape_5_7"]
+    assert [answer["holds"] for answer in answers] == [True, False]
+    for answer in answers:
+        assert answer["seconds"] >= 7.0
+        record = json.loads((tmp_path / f"{answer['name']}.json").read_text())
+        assert record["set_up"] == answer["set_up"] != []
+        assert record["quick"]
+        assert (tmp_path / f"{answer['name']}.png").exists()
