@@ -7,16 +7,18 @@ an operator is to stand.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from typing import Any
 
 import numpy as np
 
 from levelwind.balance.protocol import Policy
 from levelwind.control.allotment import logical_loads, pinned_groups, without_foreign_places
+from levelwind.control.distances import checked_latencies
 from levelwind.control.events import (
     Event,
     Heartbeat,
+    LatencyMeasured,
     MoveDone,
     MoveFailed,
     NodeJoined,
@@ -27,11 +29,19 @@ from levelwind.control.events import (
     QueryRemoved,
     StatisticsReported,
 )
-from levelwind.control.instructions import Alarm, AskAgain, Drop, Instruction, Move, Place
-from levelwind.control.journal import Journal, Record
+from levelwind.control.instructions import Alarm, Drop, Instruction, Move, Place
+from levelwind.control.journal import REJECTED, Journal, Record
 from levelwind.control.manager import JOURNAL, Manager
-from levelwind.control.plans import ATTEMPTS
-from levelwind.control.queries import allotted, groups_of, part_of, queries_of
+from levelwind.control.plans import refused
+from levelwind.control.queries import (
+    allotted,
+    groups_of,
+    part_of,
+    part_of_cluster,
+    queries_of,
+    standing_groups,
+)
+from levelwind.control.reports import checked_series
 from levelwind.control.standing import UnderWay
 from levelwind.errors import InputError, Problem, did_you_mean, input_error
 from levelwind.loads.arrays import Ints
@@ -88,16 +98,19 @@ class TopManager:
         self._group_of_node = {node.name: group for group, nodes in found.items() for node in nodes}
         self._nodes = {node.name: node for node in cluster.nodes}
         self._queries = queries_of(network)
-        self._group = self._standing(placement)
+        self._group = standing_groups(network, self._queries, placement, self._group_of_node)
         self._crossing: dict[str, UnderWay] = {}
         self._parts: tuple[tuple[str, ...], dict[str, tuple[tuple[str, ...], Ints]]] = ((), {})
         self.lower: dict[str, Manager] = {}
+        # Nodes that were there when it was last looked, and those that have been found missing since.
+        self._alive = {group: {node.name for node in nodes} for group, nodes in found.items()}
+        self._gone: set[str] = set()
         for group, nodes in found.items():
             part = self._part(group)
             own = {name: placement[name] for name in split(part).names}
             self.lower[group] = Manager(
                 part,
-                Cluster(nodes=nodes),
+                part_of_cluster(cluster, nodes),
                 own,
                 policy=policy,
                 rng=np.random.default_rng(rng.integers(2**63)),
@@ -152,6 +165,10 @@ class TopManager:
 
     def handle(self, event: Event) -> tuple[Instruction, ...]:
         """Take an event in; it goes to the managers that it concerns, and to no other."""
+        found = self._heed(event)
+        return (*found, *self._see_to_losses(event.at_s, found)) if self._gone else found
+
+    def _heed(self, event: Event) -> tuple[Instruction, ...]:
         if isinstance(event, StatisticsReported):
             return self._statistics(event)
         if isinstance(event, MoveDone | MoveFailed | OperatorMoved):
@@ -164,11 +181,17 @@ class TopManager:
             return self._changed(event)
         if isinstance(event, PlanProposed):
             return self._planned(event)
+        if isinstance(event, LatencyMeasured):
+            return self._measured(event)
         rule = "must be an event of levelwind.control.events"
         raise input_error(rule, key="event", value=type(event).__name__)
 
     def _tell(self, group: str, event: Event) -> list[Instruction]:
-        """Tell a group's manager; moves of operators that are still between groups fail at once."""
+        """Tell a group's manager; moves of operators that are still between groups fail at once.
+
+        Any event may find nodes silent for too long: what else is to be done about it waits until the event
+        has been told to all that it concerns.
+        """
         found: list[Instruction] = []
         for instruction in self.lower[group].handle(event):
             if isinstance(instruction, Move) and instruction.operator in self._crossing:
@@ -177,10 +200,15 @@ class TopManager:
                 found += self._tell(group, failed)
             else:
                 found.append(instruction)
+        if found or self._crossing:
+            lost = self._alive[group].difference(self.lower[group].nodes)
+            if lost:
+                self._alive[group] -= lost
+                self._gone |= lost
         return found
 
     def _statistics(self, event: StatisticsReported) -> tuple[Instruction, ...]:
-        series = np.asarray(event.series, dtype=np.float64)
+        series = checked_series(event)
         if self._parts[0] is not event.operators and self._parts[0] != event.operators:
             self._parts = (event.operators, self._rows(event.operators))
         found: list[Instruction] = []
@@ -331,25 +359,34 @@ class TopManager:
             rule, hint = "must name a node of the cluster", did_you_mean(event.node, self._group_of_node)
             raise input_error(rule, key="node", value=event.node, hint=hint)
         found = self._tell(group, event)
-        for operator, move in list(self._crossing.items()):
-            if isinstance(event, NodeLost) and event.node in (move.source, move.target):
-                del self._crossing[operator]  # the group's manager has placed it anew
-                placed = {each.operator for each in found if isinstance(each, Place)}
-                if operator not in placed and (home := self.lower[group].placement.get(operator)):
-                    found.append(Place(operator=operator, node=home, reason=f"{event.node} was lost"))
-        return (*found, *self._evacuate(event.at_s, group))
+        if isinstance(event, Heartbeat) and event.node not in self._alive[group]:
+            self._alive[group].add(event.node)
+            found += self._evacuate(event.at_s)
+        return tuple(found)
 
-    def _evacuate(self, at_s: float, group: str) -> list[Instruction]:
-        """Queries of a group without nodes go to the others."""
-        levels = self.group_loads
-        if self.lower[group].nodes or not levels:
-            return []
+    def _see_to_losses(self, at_s: float, found: Collection[Instruction]) -> list[Instruction]:
+        """Place what was between groups, from or to a lost node; clear groups without nodes."""
+        lost, self._gone = self._gone, set()
+        placed = {each.operator for each in found if isinstance(each, Place)}
+        more: list[Instruction] = []
+        for operator, move in list(self._crossing.items()):
+            gone = lost & {move.source, move.target}
+            if gone:
+                del self._crossing[operator]
+                home = self.lower[self._group_by_name[operator]].placement.get(operator)
+                if home is not None and operator not in placed:
+                    more.append(Place(operator=operator, node=home, reason=f"{gone.pop()} was lost"))
+        return [*more, *self._evacuate(at_s)]
+
+    def _evacuate(self, at_s: float) -> list[Instruction]:
+        """Queries of groups without nodes go to the others, as long as there are any."""
         found: list[Instruction] = []
-        for number, own in enumerate(self._group):
-            if own == group:
-                target = min(levels, key=lambda name: levels[name])
-                found += self._cross(at_s, number, target, {}, f"group {group} has no node left")
+        for group in [name for name, lower in self.lower.items() if not lower.nodes]:
+            for number in [n for n, own in enumerate(self._group) if own == group]:
                 levels = self.group_loads
+                if levels:
+                    target = min(levels, key=lambda name: levels[name])
+                    found += self._cross(at_s, number, target, {}, f"group {group} has no node left")
         return found
 
     def _joined(self, event: NodeJoined) -> tuple[Instruction, ...]:
@@ -360,7 +397,18 @@ class TopManager:
             hint = ", ".join(self.lower)
             raise input_error(rule, key=f"{node.name}.properties", value=group or None, hint=hint)
         self._group_of_node[node.name], self._nodes[node.name] = group, node
-        return tuple(self._tell(group, event))
+        found = self._tell(group, event)
+        self._alive[group].add(node.name)
+        return (*found, *self._evacuate(event.at_s))
+
+    def _measured(self, event: LatencyMeasured) -> tuple[Instruction, ...]:
+        """Every group hears of the latencies between its own nodes."""
+        latency, found = checked_latencies(event), list[Instruction]()
+        for group in self.lower:
+            at = [k for k, name in enumerate(event.nodes) if self._group_of_node.get(name) == group]
+            names, own = tuple(event.nodes[k] for k in at), latency[np.ix_(at, at)]
+            found += self._tell(group, LatencyMeasured(at_s=event.at_s, nodes=names, latency_ms=own))
+        return tuple(found)
 
     # Networks and plans
 
@@ -381,6 +429,7 @@ class TopManager:
             if homes and number not in bound:
                 bound[number] = max(homes, key=lambda g: homes[g])
         cpu = {g: sum(n.cpu for n in nodes) for g, nodes in groups.items() if nodes}
+        cpu = cpu or dict.fromkeys(self.lower, 1.0)  # nobody is there: all the same
         own = [sum(loads[name] for name in names) for names in queries]
         self._group = allotted(own, cpu, bound=bound)
         self.network, self._queries = event.network, queries
@@ -399,43 +448,34 @@ class TopManager:
         return tuple(self._joined_up(dropped, placed, stood, "its query was joined to another"))
 
     def _planned(self, event: PlanProposed) -> tuple[Instruction, ...]:
-        """Each group's manager judges its part; a plan that tears a query apart is asked for again."""
-        torn = [
-            f"{name}: must stand in group {self._group_by_name[name]}, not on {node}"
-            for name, node in event.placement.items()
-            if name in self._group_by_name
-            and self._group_of_node.get(node, self._group_by_name[name]) != self._group_by_name[name]
-        ]
-        if torn:
-            self.journal.add(Record(at_s=event.at_s, what="rejected", reason=f"{event.reason}: {torn[0]}"))
-            if event.attempt >= ATTEMPTS:
-                return (self._alarm(event.at_s, f"{event.reason} is not valid: {torn[0]}"),)
-            return (AskAgain(attempt=event.attempt + 1, nodes=self.nodes, problems=tuple(torn)),)
+        """A plan that tears a query apart, or that a group's manager finds fault with, is asked for again.
+
+        Nothing of it is put into force then, in no group.
+        """
+        parts: dict[str, dict[str, str]] = {group: {} for group in self.lower}
+        problems: list[str] = []
+        for name, node in event.placement.items():
+            group = self._group_by_name.get(name)
+            if group is None:
+                problems.append(f"{name}: must name an operator of the network")
+            elif self._group_of_node.get(node, group) != group:
+                problems.append(f"{name}: must stand in group {group}, not on {node}")
+            else:
+                parts[group][name] = node
+        if not problems:
+            problems = [text for group, part in parts.items() for text in self.lower[group].problems_of(part)]
+        if problems:
+            ready = tuple(node for lower in self.lower.values() for node in lower.ready)
+            text, answer = refused(event, problems, ready)
+            self.journal.add(Record(at_s=event.at_s, what=REJECTED, reason=text))
+            return (self._alarm(event.at_s, answer.text) if isinstance(answer, Alarm) else answer,)
         found: list[Instruction] = []
-        for group in self.lower:
-            own = {n: node for n, node in event.placement.items() if self._group_by_name.get(n) == group}
-            told = PlanProposed(at_s=event.at_s, placement=own, reason=event.reason, attempt=event.attempt)
+        for group, part in parts.items():
+            told = PlanProposed(at_s=event.at_s, placement=part, reason=event.reason, attempt=event.attempt)
             found += self._tell(group, told)
         return tuple(found)
 
     # Bookkeeping
-
-    def _standing(self, placement: Mapping[str, str]) -> list[str]:
-        """The group of each query; one that stands in two is an input error."""
-        physical: dict[str, list[str]] = {}
-        for operator in split(self.network).operators:
-            physical.setdefault(operator.logical.name, []).append(operator.name)
-        problems, found = [], []
-        for names in self._queries:
-            nodes = {placement.get(p) for name in names for p in physical[name]}
-            groups = {self._group_of_node.get(node or "") for node in nodes} - {None}
-            if len(groups) != 1 or None in nodes:
-                rule = "the operators of a query must all have a node, in one group"
-                problems.append(Problem(rule=rule, key=names[0], value=", ".join(sorted(map(str, nodes)))))
-            found.append(next(iter(groups)) or "" if groups else "")
-        if problems:
-            raise InputError(problems)
-        return found
 
     def _learn_names(self) -> None:
         """Who stands where, by name. O(operators)."""
