@@ -55,9 +55,10 @@ class TopManager:
     """Keeps every query in exactly one group and groups about equally loaded. Handles what a `Manager` does.
 
     After every report the fullest group by load over CPU gives one query to the emptiest, if they differ by
-    more than ``difference`` and the larger of the two falls: of the lowest priority first, then the one that
-    leaves them most even. A query moves as operators do, each with its state while data flows: what the
-    target's manager places and the source's drops goes out as moves.
+    more than ``difference`` and the larger of the two falls by half of that at least: of the lowest priority
+    first, then the one that leaves them most even. A query moves as operators do, each with its state while
+    data flows: what the target's manager places and the source's drops goes out as moves. An operator whose
+    move failed is asked for again with every report, until it is where its query is.
 
     Parameters
     ----------
@@ -100,6 +101,7 @@ class TopManager:
         self._queries = queries_of(network)
         self._group = standing_groups(network, self._queries, placement, self._group_of_node)
         self._crossing: dict[str, UnderWay] = {}
+        self._behind: set[str] = set()  # of these, operators whose move failed
         self._parts: tuple[tuple[str, ...], dict[str, tuple[tuple[str, ...], Ints]]] = ((), {})
         self.lower: dict[str, Manager] = {}
         # Nodes that were there when it was last looked, and those that have been found missing since.
@@ -224,7 +226,7 @@ class TopManager:
             )
             found += self._tell(group, told)
         load = dict(zip(event.operators, series.mean(axis=1).tolist(), strict=True))
-        return (*found, *self._level_out(event.at_s, load))
+        return (*found, *self._fetch(), *self._level_out(event.at_s, load))
 
     def _rows(self, operators: tuple[str, ...]) -> dict[str, tuple[tuple[str, ...], Ints]]:
         rows: dict[str, list[int]] = {group: [] for group in self.lower}
@@ -245,7 +247,7 @@ class TopManager:
     # Queries between groups
 
     def _level_out(self, at_s: float, load: Mapping[str, float]) -> list[Instruction]:
-        """Move one query from the fullest group to the emptiest, if that lowers the larger load."""
+        """Move one query from the fullest group to the emptiest, if that lowers the larger load enough."""
         levels = self.group_loads
         if len(levels) < 2:
             return []
@@ -260,13 +262,27 @@ class TopManager:
                 continue
             own = sum(load[name] for name in self._physical[number])
             larger = max(levels[full] - own / cpu[full], levels[empty] + own / cpu[empty])
-            if own > 0 and larger < levels[full] * (1 - 1e-9):
+            # For less it would be back with the next report: loads are estimates.
+            if own > 0 and larger <= levels[full] - self._difference / 2:
                 priority = max(self.network.operators[name].priority for name in names)
                 best = min(best or (np.inf, np.inf, 0), (priority, larger, number))
         if best is None:
             return []
         why = f"group {full} is at {levels[full]:.2f} of its CPU, group {empty} at {levels[empty]:.2f}"
         return self._cross(at_s, best[2], empty, load, why)
+
+    def _fetch(self) -> list[Instruction]:
+        """Ask once more for operators that stand apart from their query."""
+        found: list[Instruction] = []
+        for operator in sorted(self._behind & self._crossing.keys()):
+            home = self.lower[self._group_by_name[operator]].placement.get(operator)
+            if home is not None:
+                move = self._crossing[operator]
+                self._crossing[operator] = UnderWay(source=move.source, target=home, tries=move.tries + 1)
+                reason = "follows its query, after a move that failed"
+                found.append(Move(operator=operator, source=move.source, target=home, reason=reason))
+        self._behind.clear()
+        return found
 
     def _may_move(self, number: int, going: Set[str]) -> bool:
         operators = (self.network.operators[name] for name in self._queries[number])
@@ -323,7 +339,13 @@ class TopManager:
             reason = "there is no such operator"
             self.journal.add(Record(at_s=event.at_s, what="ignored", reason=reason, operator=event.operator))
             return ()
+        if isinstance(event, MoveDone) and event.operator in self._behind & self._crossing.keys():
+            # That of its query failed, so this was an earlier one: it has yet to follow.
+            reason = "the move that is done is not the one between groups"
+            self.journal.add(Record(at_s=event.at_s, what="ignored", reason=reason, operator=event.operator))
+            return ()
         move = self._crossing.pop(event.operator, None)
+        self._behind.discard(event.operator)
         if isinstance(event, OperatorMoved):
             return self._moved(event, group)
         if move is None:
@@ -332,13 +354,12 @@ class TopManager:
             self._note_crossed(event.at_s, "done", event.operator, move, "moved between groups")
             return ()
         self._note_crossed(event.at_s, "failed", event.operator, move, event.reason)
-        if move.tries > 1:
-            text = f"{event.operator} stands apart from its query: it could not be moved to {move.target}"
-            return (self._alarm(event.at_s, text),)
-        target = self.lower[group].placement.get(event.operator, move.target)
-        self._crossing[event.operator] = UnderWay(source=move.source, target=target, tries=2)
-        reason = "follows its query, after a move that failed"
-        return (Move(operator=event.operator, source=move.source, target=target, reason=reason),)
+        self._crossing[event.operator] = move
+        self._behind.add(event.operator)
+        if move.tries != 2:
+            return ()
+        text = f"{event.operator} stands apart from its query: it could not be moved to {move.target}"
+        return (self._alarm(event.at_s, text),)
 
     def _moved(self, event: OperatorMoved, group: str) -> tuple[Instruction, ...]:
         if self._group_of_node.get(event.node, group) == group:

@@ -363,11 +363,11 @@ class Run:
         events = deque([event])
         while events:
             for instruction in self._manager.handle(events.popleft()):
-                failed = self._obey(instruction)
-                if failed is not None:
-                    events.append(failed)
+                answer = self._obey(instruction)
+                if answer is not None:
+                    events.append(answer)
 
-    def _obey(self, instruction: Instruction) -> MoveFailed | None:
+    def _obey(self, instruction: Instruction) -> MoveFailed | MoveDone | None:
         if isinstance(instruction, Alarm):
             self._alarms.append(instruction.text)
             return None
@@ -389,7 +389,7 @@ class Run:
             if at >= 0 and simulator.away[operator]:
                 reason = "it is on its way already"
             elif at == node:
-                reason = "it stands there already"
+                return MoveDone(at_s=now, operator=instruction.operator)
             else:
                 self._move(operator, node, instruction.reason)
                 return None
