@@ -363,11 +363,11 @@ class Run:
         events = deque([event])
         while events:
             for instruction in self._manager.handle(events.popleft()):
-                answer = self._obey(instruction)
-                if answer is not None:
-                    events.append(answer)
+                failed = self._obey(instruction)
+                if failed is not None:
+                    events.append(failed)
 
-    def _obey(self, instruction: Instruction) -> MoveFailed | MoveDone | None:
+    def _obey(self, instruction: Instruction) -> MoveFailed | None:
         if isinstance(instruction, Alarm):
             self._alarms.append(instruction.text)
             return None
@@ -389,7 +389,7 @@ class Run:
             if at >= 0 and simulator.away[operator]:
                 reason = "it is on its way already"
             elif at == node:
-                return MoveDone(at_s=now, operator=instruction.operator)
+                reason = "it stands there already"
             else:
                 self._move(operator, node, instruction.reason)
                 return None

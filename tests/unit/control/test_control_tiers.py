@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -140,18 +142,17 @@ def test_an_operator_whose_move_between_groups_fails_is_fetched_with_every_repor
 
 @given(st.lists(st.floats(0.05, 1.0), min_size=2, max_size=10), st.integers(0, 100))
 def test_queries_do_not_go_back_and_forth(loads, seed):
-    """With loads that stay as they are but for a little noise, moves come to an end."""
+    """Loads stay as they are, but for a little noise: no query moves time and again."""
     network, nodes, rng = chains(loads), cluster(2, 1), np.random.default_rng(seed)
     manager = managed(network, nodes, {name: f"x{k % 2}" for k, name in enumerate(network.operators)})
-    moved = []
-    for second in range(3 * len(loads)):
-        moves = report(
-            manager, (np.array(loads) * rng.uniform(0.99, 1.01, len(loads))).tolist(), float(second)
-        )
-        moved.append([each for each in moves if isinstance(each, Move)])
-        for each in moved[-1]:
+    crossings = Counter()
+    for second in range(5 * len(loads)):
+        noisy = np.array(loads) * rng.uniform(0.99, 1.01, len(loads))
+        moves = [each for each in report(manager, noisy.tolist(), float(second)) if isinstance(each, Move)]
+        crossings.update({each.operator[:-1] for each in moves})
+        for each in moves:
             manager.handle(MoveDone(at_s=float(second), operator=each.operator))
-    assert not any(moved[2 * len(loads) :])
+    assert max(crossings.values(), default=0) <= 2
 
 
 def test_pinned_and_immovable_queries_stay():
