@@ -98,6 +98,7 @@ class Manager:
         self._pulse, self._shedding = Pulse(silent_after_s), Shedding()
         self._overloaded = False
         self.journal = Journal(journal_size)
+        self._read_network()
 
     @property
     def network(self) -> Network:
@@ -361,6 +362,11 @@ class Manager:
 
     # Queries
 
+    def _read_network(self) -> None:
+        """Work out what the policy will want to know, while no report waits. O(operators + arcs)."""
+        if self._adviser.asked:
+            _ = self._standing.roster.facts
+
     def _changed(self, event: QueryAdded | QueryRemoved) -> tuple[Instruction, ...]:
         """Drop what the network no longer has, place what is new, leave the rest alone."""
         standing = self._standing
@@ -379,6 +385,7 @@ class Manager:
         told = event.loads if isinstance(event, QueryAdded) else {}
         new = standing.take_over(roster, told)
         self._reports = Reports(roster.names)
+        self._read_network()
         return (*dropped, *self._house(event.at_s, new, "its query was added"))
 
     def _house(self, at_s: float, operators: list[int], cause: str) -> tuple[Instruction, ...]:
