@@ -14,6 +14,7 @@ import numpy as np
 
 from levelwind.balance.protocol import Policy
 from levelwind.control.allotment import logical_loads, pinned_groups, without_foreign_places
+from levelwind.control.crossings import Crossings
 from levelwind.control.distances import checked_latencies
 from levelwind.control.events import (
     Event,
@@ -100,8 +101,7 @@ class TopManager:
         self._nodes = {node.name: node for node in cluster.nodes}
         self._queries = queries_of(network)
         self._group = standing_groups(network, self._queries, placement, self._group_of_node)
-        self._crossing: dict[str, UnderWay] = {}
-        self._behind: set[str] = set()  # of these, operators whose move failed
+        self._crossings = Crossings()
         self._parts: tuple[tuple[str, ...], dict[str, tuple[tuple[str, ...], Ints]]] = ((), {})
         self.lower: dict[str, Manager] = {}
         # Nodes that were there when it was last looked, and those that have been found missing since.
@@ -137,7 +137,7 @@ class TopManager:
     def under_way(self) -> dict[str, UnderWay]:
         """Moves asked for and not reported yet, within groups and between them."""
         within = {name: move for lower in self.lower.values() for name, move in lower.under_way.items()}
-        return within | self._crossing
+        return within | self._crossings.under_way
 
     @property
     def loads(self) -> dict[str, float]:
@@ -196,13 +196,13 @@ class TopManager:
         """
         found: list[Instruction] = []
         for instruction in self.lower[group].handle(event):
-            if isinstance(instruction, Move) and instruction.operator in self._crossing:
+            if isinstance(instruction, Move) and instruction.operator in self._crossings.under_way:
                 reason = "it is still on its way from another group"
                 failed = MoveFailed(at_s=event.at_s, operator=instruction.operator, reason=reason)
                 found += self._tell(group, failed)
             else:
                 found.append(instruction)
-        if found or self._crossing:
+        if found or self._crossings.under_way:
             lost = self._alive[group].difference(self.lower[group].nodes)
             if lost:
                 self._alive[group] -= lost
@@ -226,7 +226,7 @@ class TopManager:
             )
             found += self._tell(group, told)
         load = dict(zip(event.operators, series.mean(axis=1).tolist(), strict=True))
-        return (*found, *self._fetch(), *self._level_out(event.at_s, load))
+        return (*found, *self._crossings.fetch(self._home), *self._level_out(event.at_s, load))
 
     def _rows(self, operators: tuple[str, ...]) -> dict[str, tuple[tuple[str, ...], Ints]]:
         rows: dict[str, list[int]] = {group: [] for group in self.lower}
@@ -271,18 +271,9 @@ class TopManager:
         why = f"group {full} is at {levels[full]:.2f} of its CPU, group {empty} at {levels[empty]:.2f}"
         return self._cross(at_s, best[2], empty, load, why)
 
-    def _fetch(self) -> list[Instruction]:
-        """Ask once more for operators that stand apart from their query."""
-        found: list[Instruction] = []
-        for operator in sorted(self._behind & self._crossing.keys()):
-            home = self.lower[self._group_by_name[operator]].placement.get(operator)
-            if home is not None:
-                move = self._crossing[operator]
-                self._crossing[operator] = UnderWay(source=move.source, target=home, tries=move.tries + 1)
-                reason = "follows its query, after a move that failed"
-                found.append(Move(operator=operator, source=move.source, target=home, reason=reason))
-        self._behind.clear()
-        return found
+    def _home(self, operator: str) -> str | None:
+        """Node that the manager of an operator's group has it on; None if on none."""
+        return self.lower[self._group_by_name[operator]].placement.get(operator)
 
     def _may_move(self, number: int, going: Set[str]) -> bool:
         operators = (self.network.operators[name] for name in self._queries[number])
@@ -326,7 +317,7 @@ class TopManager:
         for each in placed:
             if isinstance(each, Place) and each.operator in moved:
                 source = stood[each.operator]
-                self._crossing[each.operator] = UnderWay(source=source, target=each.node)
+                self._crossings.begin(each.operator, source, each.node)
                 each = Move(operator=each.operator, source=source, target=each.node, reason=why)
             found.append(each)
         return found
@@ -334,41 +325,37 @@ class TopManager:
     # Moves
 
     def _reported(self, event: MoveDone | MoveFailed | OperatorMoved) -> tuple[Instruction, ...]:
-        group = self.group_of(event.operator)
+        crossings, operator = self._crossings, event.operator
+        group = self.group_of(operator)
         if group is None:
-            reason = "there is no such operator"
-            self.journal.add(Record(at_s=event.at_s, what="ignored", reason=reason, operator=event.operator))
-            return ()
-        if isinstance(event, MoveDone) and event.operator in self._behind & self._crossing.keys():
-            # That of its query failed, so this was an earlier one: it has yet to follow.
-            reason = "the move that is done is not the one between groups"
-            self.journal.add(Record(at_s=event.at_s, what="ignored", reason=reason, operator=event.operator))
-            return ()
-        move = self._crossing.pop(event.operator, None)
-        self._behind.discard(event.operator)
+            return self._ignored(event.at_s, operator, "there is no such operator")
         if isinstance(event, OperatorMoved):
+            crossings.forget(operator)
             return self._moved(event, group)
+        move = crossings.under_way.get(operator)
         if move is None:
             return tuple(self._tell(group, event))
-        if isinstance(event, MoveDone):
-            self._note_crossed(event.at_s, "done", event.operator, move, "moved between groups")
-            return ()
-        self._note_crossed(event.at_s, "failed", event.operator, move, event.reason)
-        self._crossing[event.operator] = move
-        self._behind.add(event.operator)
-        if move.tries != 2:
-            return ()
-        text = f"{event.operator} stands apart from its query: it could not be moved to {move.target}"
-        return (self._alarm(event.at_s, text),)
+        if isinstance(event, MoveFailed):
+            self._note_crossed(event.at_s, "failed", operator, move, event.reason)
+            text = f"{operator} stands apart from its query: it could not be moved to {move.target}"
+            return (self._alarm(event.at_s, text),) if crossings.failed(operator) else ()
+        if crossings.is_behind(operator):
+            # That of its query failed, so this was an earlier one: it has yet to follow.
+            return self._ignored(event.at_s, operator, "the move that is done is not the one between groups")
+        crossings.forget(operator)
+        self._note_crossed(event.at_s, "done", operator, move, "moved between groups")
+        return ()
 
     def _moved(self, event: OperatorMoved, group: str) -> tuple[Instruction, ...]:
         if self._group_of_node.get(event.node, group) == group:
             return tuple(self._tell(group, event))
-        home = self.lower[group].placement[event.operator]
+        home = self._home(event.operator)
+        if home is None:
+            return self._ignored(event.at_s, event.operator, "its group has no node for it")
         text = (
             f"{event.operator} was moved to {event.node}, outside its query's group: it goes back to {home}"
         )
-        self._crossing[event.operator] = UnderWay(source=event.node, target=home)
+        self._crossings.begin(event.operator, event.node, home)
         back = Move(operator=event.operator, source=event.node, target=home, reason="back to its group")
         return (self._alarm(event.at_s, text), back)
 
@@ -389,14 +376,11 @@ class TopManager:
         """Place what was between groups, from or to a lost node; clear groups without nodes."""
         lost, self._gone = self._gone, set()
         placed = {each.operator for each in found if isinstance(each, Place)}
-        more: list[Instruction] = []
-        for operator, move in list(self._crossing.items()):
-            gone = lost & {move.source, move.target}
-            if gone:
-                del self._crossing[operator]
-                home = self.lower[self._group_by_name[operator]].placement.get(operator)
-                if home is not None and operator not in placed:
-                    more.append(Place(operator=operator, node=home, reason=f"{gone.pop()} was lost"))
+        more = [
+            Place(operator=operator, node=home, reason=f"{node} was lost")
+            for operator, node in self._crossings.cut_off(lost).items()
+            if operator not in placed and (home := self._home(operator)) is not None
+        ]
         return [*more, *self._evacuate(at_s)]
 
     def _evacuate(self, at_s: float) -> list[Instruction]:
@@ -464,8 +448,8 @@ class TopManager:
             told = QueryRemoved if set(part.operators) <= set(lower.network.operators) else QueryAdded
             for each in self._tell(group, told(at_s=event.at_s, network=part)):
                 (dropped if isinstance(each, Drop) else placed).append(each)
-        for operator in [name for name in self._crossing if name not in self._group_by_name]:
-            del self._crossing[operator]
+        for operator in [name for name in self._crossings.under_way if name not in self._group_by_name]:
+            self._crossings.forget(operator)
         return tuple(self._joined_up(dropped, placed, stood, "its query was joined to another"))
 
     def _planned(self, event: PlanProposed) -> tuple[Instruction, ...]:
@@ -523,6 +507,10 @@ class TopManager:
             at_s=at_s, what=what, reason=reason, operator=operator, source=move.source, target=move.target
         )
         self.journal.add(record)
+
+    def _ignored(self, at_s: float, operator: str, reason: str) -> tuple[Instruction, ...]:
+        self.journal.add(Record(at_s=at_s, what="ignored", reason=reason, operator=operator))
+        return ()
 
     def _alarm(self, at_s: float, text: str) -> Alarm:
         self.journal.add(Record(at_s=at_s, what="alarm", reason=text))
