@@ -171,3 +171,48 @@ def test_a_run_says_what_its_manager_spends(world):
     # Three operators, two samples, 8 bytes each, a report a second and node.
     assert 20 < spent["bytes_in"] < 100
     assert spent["memory_bytes"] > 1000
+
+
+class Asked:
+    """Gives plans one after the other, and keeps what it was asked with."""
+
+    def __init__(self, *plans):
+        self.plans, self.asked = plans, []
+
+    def __call__(self, nodes, attempt):
+        self.asked.append((nodes, attempt))
+        return self.plans[min(attempt, len(self.plans)) - 1]
+
+
+def test_a_plan_for_a_run_is_asked_for_again_until_it_is_valid_and_only_differences_move(world):
+    steward = Steward(NETWORK, CLUSTER, ALONE, Balancing())
+    drive(world, steward, 1, left=10, right=10)
+    steward.watch({"n2"})  # for the first time: not lost, but not ready
+    plans = ({"half": "n1"}, {**ALONE, "other": "n2"}, ALONE | {"nobody": "n1"})
+    asked = Asked(*plans)
+    assert steward.plan(asked, "try") == {}
+    # Three times in all; never put into force, and somebody is told.
+    assert asked.asked == [(("n1", "n2"), 1), (("n1",), 2), (("n1",), 3)]
+    assert steward.moves() == []
+    assert any("is not valid" in text for text in steward.alarms)
+    steward.watch(set())
+    asked = Asked(plans[0], {**ALONE, "other": "n2"})
+    assert steward.plan(asked, "try") == {"other": "n2"}
+    assert asked.asked == [(("n1", "n2"), 1), (("n1", "n2"), 2)]
+    (step,) = drive(world, steward, 1, left=10, right=10)
+    assert [(move.operator, move.target, move.cause) for move in step.commit.moves] == [
+        ("other", "n2", "try")
+    ]
+    assert steward.plan(asked, "try") == {}
+
+
+def test_with_groups_a_plan_is_asked_for_again_on_the_nodes_of_all(tmp_path):
+    world = world_of(tmp_path, QUERIES)
+    steward = Steward(QUERIES, RACKS, TOGETHER, Balancing(groups="rack"))
+    drive(world, steward, 1, left=10, right=10)
+    wrong = {**TOGETHER, "half": "x2", "pairs": "x9"}
+    right = {**TOGETHER, "half": "x2"}
+    asked = Asked(wrong, {**right, "half": "y1"}, right)
+    assert steward.plan(asked, "try") == {"half": "x2"}
+    assert asked.asked == [(("x1", "x2", "y1"), attempt) for attempt in (1, 2, 3)]
+    assert [move.operator for move in steward.moves()] == ["half"]
