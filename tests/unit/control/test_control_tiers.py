@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from levelwind.balance import make_policy
 from levelwind.control import TopManager
 from levelwind.control.allotment import tiered_plan
 from levelwind.control.events import (
@@ -51,10 +52,10 @@ def cluster(*sizes):
     return Cluster(nodes=tuple(nodes))
 
 
-def managed(network, nodes, placement=None, **options):
+def managed(network, nodes, placement=None, policy=None, **options):
     placement = placement or tiered_plan(network, nodes, "rack", "llf")
     rng = np.random.default_rng(0)
-    return TopManager(network, nodes, placement, groups="rack", policy=None, rng=rng, **options)
+    return TopManager(network, nodes, placement, groups="rack", policy=policy, rng=rng, **options)
 
 
 def report(manager, loads, at_s=0.0):
@@ -405,3 +406,66 @@ def test_groups_know_the_latencies_between_their_own_nodes():
     }
     assert known["x"].latency_ms.tolist() == [[0.0, 1.0], [1.0, 0.0]]
     assert known["y"].latency_ms.tolist() == [[0.0]]
+
+
+class Doing:
+    """Does what it is asked, or fails to; knows where every operator really stands."""
+
+    def __init__(self, manager, silent):
+        self.manager, self.silent = manager, silent
+        self.where = dict(manager.placement)
+        self.dead: set[str] = set()
+        self.fails = False
+
+    def tell(self, event):
+        events = [event]
+        while events:
+            for each in self.manager.handle(events.pop(0)):
+                if isinstance(each, Move | Place):
+                    events += self.obey(each, event.at_s)
+
+    def obey(self, each, at_s):
+        target = each.target if isinstance(each, Move) else each.node
+        if target in self.dead or (self.fails and isinstance(each, Move)):
+            return [MoveFailed(at_s=at_s, operator=each.operator, reason="no")]
+        self.where[each.operator] = target
+        return [MoveDone(at_s=at_s, operator=each.operator)] if isinstance(each, Move) else []
+
+    def lose(self, node, at_s):
+        self.dead.add(node)
+        self.where = {name: None if at == node else at for name, at in self.where.items()}
+        if not self.silent:
+            self.tell(NodeLost(at_s=at_s, node=node))
+
+    def second(self, at_s, loads):
+        if self.silent:
+            for node in cluster(3, 2, 1).names:
+                if node not in self.dead:
+                    self.tell(Heartbeat(at_s=at_s, node=node))
+        names = tuple(self.manager.network.operators)
+        series = np.array([[loads[int(name[1:-1])] / 2] * 2 for name in names])
+        self.tell(StatisticsReported(at_s=at_s, operators=names, series=series))
+
+
+@settings(max_examples=60)
+@given(st.data(), st.booleans(), st.sampled_from([None, "llf_bal", "balance"]))
+def test_what_the_managers_believe_becomes_true(data, silent, policy):
+    """Moves fail, nodes die with a word or without: in the end every operator runs where the books say."""
+    options = {"silent_after_s": 2.0 if silent else None, "policy": policy and make_policy(policy)}
+    manager = managed(chains([0.4, 0.3, 0.2, 0.1, 0.1]), cluster(3, 2, 1), **options)
+    world, at_s = Doing(manager, silent), 0.0
+    for _ in range(data.draw(st.integers(1, 10))):
+        at_s += 1.0
+        world.fails = data.draw(st.booleans())
+        if data.draw(st.integers(0, 3)) == 0 and len(world.dead) < 5:
+            alive = sorted(set(cluster(3, 2, 1).names) - world.dead)
+            world.lose(data.draw(st.sampled_from(alive)), at_s)
+        world.second(at_s, data.draw(st.lists(st.floats(0.0, 2.0), min_size=5, max_size=5)))
+    world.fails = False
+    for _ in range(8):
+        at_s += 1.0
+        world.second(at_s, [0.2] * 5)
+    whole(manager)
+    assert world.where == manager.placement
+    assert world.dead.isdisjoint(world.where.values())
+    assert manager.under_way == {}
