@@ -132,6 +132,12 @@ class Manager:
         return dict(zip(standing.live, (standing.level() / standing.cpu).tolist(), strict=True))
 
     @property
+    def operator_loads(self) -> dict[str, float]:
+        """Mean load of each operator by the last report, as far as it is known."""
+        known = zip(self._standing.roster.names, self._standing.load.tolist(), strict=True)
+        return {name: load for name, load in known if not np.isnan(load)}
+
+    @property
     def statistics(self) -> frozenset[str]:
         """Names of the statistics that reports must bring beside the load, which is in every report.
 

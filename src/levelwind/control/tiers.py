@@ -387,11 +387,12 @@ class TopManager:
         """Queries of groups without nodes go to the others, as long as there are any."""
         found: list[Instruction] = []
         for group in [name for name, lower in self.lower.items() if not lower.nodes]:
+            known = self.lower[group].operator_loads
             for number in [n for n, own in enumerate(self._group) if own == group]:
                 levels = self.group_loads
                 if levels:
                     target = min(levels, key=lambda name: levels[name])
-                    found += self._cross(at_s, number, target, {}, f"group {group} has no node left")
+                    found += self._cross(at_s, number, target, known, f"group {group} has no node left")
         return found
 
     def _joined(self, event: NodeJoined) -> tuple[Instruction, ...]:

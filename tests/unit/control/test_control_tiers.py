@@ -274,6 +274,19 @@ def test_a_node_lost_under_a_query_on_its_way():
         whole(manager)
 
 
+def test_queries_of_a_lost_group_go_by_the_loads_that_were_measured():
+    """All are stated alike; the first turns out to be as heavy as nine others."""
+    network = chains([0.1] * 5)
+    homes = {"q0": "x0", "q1": "y0", "q2": "z0", "q3": "z0", "q4": "z0"}
+    placement = {name: homes[name[:2]] for name in network.operators}
+    manager = managed(network, cluster(1, 1, 1), placement, difference=10.0)
+    report(manager, [0.0, 0.0, 0.9, 0.1, 0.1])
+    manager.handle(NodeLost(at_s=1.0, node="z0"))
+    where = {query: manager.placement[f"{query}a"] for query in ("q2", "q3", "q4")}
+    assert where["q3"] == where["q4"] != where["q2"]
+    whole(manager)
+
+
 def test_the_first_node_that_comes_back_takes_all():
     manager = managed(chains([0.4, 0.3, 0.2, 0.1]), cluster(1, 1))
     nodes = {node.name: node for node in cluster(1, 1).nodes}
