@@ -50,16 +50,19 @@ from levelwind.model import Cluster, Network, Node
 from levelwind.rewrite import split
 
 DIFFERENCE = 0.1
+# A query moves if the larger load falls by this part of what the fuller group is rid of.
+WORTH = 0.25
 
 
 class TopManager:
     """Keeps every query in exactly one group and groups about equally loaded. Handles what a `Manager` does.
 
     After every report the fullest group by load over CPU gives one query to the emptiest, if they differ by
-    more than ``difference`` and the larger of the two falls by half of that at least: of the lowest priority
-    first, then the one that leaves them most even. A query moves as operators do, each with its state while
-    data flows: what the target's manager places and the source's drops goes out as moves. An operator whose
-    move failed is asked for again with every report, until it is where its query is.
+    more than ``difference`` and the larger of the two falls enough: by a quarter of what the fullest is rid
+    of. Queries of the lowest priority go first, then the one that leaves them most even. A query moves as
+    operators do, each with its state while data flows: what the target's manager places and the source's
+    drops goes out as moves. An operator whose move failed is asked for again with every report, until it is
+    where its query is.
 
     Parameters
     ----------
@@ -263,7 +266,7 @@ class TopManager:
             own = sum(load[name] for name in self._physical[number])
             larger = max(levels[full] - own / cpu[full], levels[empty] + own / cpu[empty])
             # For less it would be back with the next report: loads are estimates.
-            if own > 0 and larger <= levels[full] - self._difference / 2:
+            if own > 0 and larger <= levels[full] - WORTH * own / cpu[full]:
                 priority = max(self.network.operators[name].priority for name in names)
                 best = min(best or (np.inf, np.inf, 0), (priority, larger, number))
         if best is None:
