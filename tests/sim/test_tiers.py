@@ -114,3 +114,36 @@ def test_groups_need_a_property_that_all_nodes_state(tmp_path):
     text = "{generate: {chains: 1, length: 1}, cluster: cluster.yaml, load: 0.5, groups: rack}"
     with pytest.raises(InputError, match="every node of the cluster states"):
         parse_scenario(text, base=tmp_path)
+
+
+def silent(network, cluster, lost, **changes):
+    """Everything begins in the first rack; nodes are lost without a word."""
+    start = {name: f"r0n{k % 2}" for k, name in enumerate(network.operators)}
+    given = {"start": start, "silent_after_s": 3.0, "duration_s": 30.0}
+    told = tuple(Change(at_s=at_s, lost=node) for node, at_s in lost.items())
+    return scenario(network, cluster, changes=told, **(given | changes))
+
+
+def test_a_rack_that_falls_silent_is_cleared():
+    """Queries have moved to the second rack when it goes dark: they run in the first again."""
+    network, cluster = queries([100.0] * 8), racks(2, 2)
+    made = silent(network, cluster, {"r1n0": 12.0, "r1n1": 12.0})
+    outcome = simulate(made, seed=3)
+    assert any(move.target[:2] == "r1" and move.at_s < 12.0 for move in outcome.moves)
+    assert {node[:2] for node in outcome.placement.values()} == {"r0"}
+    assert set(outcome.placement) == set(network.operators)
+
+
+@pytest.mark.parametrize("node", ["r0n0", "r0n1", "r1n0", "r1n1"])
+@pytest.mark.parametrize("told", [True, False])
+def test_a_node_lost_while_queries_are_on_their_way(node, told):
+    """Moves between racks take two seconds; the node is lost in the middle of the first ones."""
+    network, cluster = queries([100.0] * 8), racks(2, 2)
+    first = min(move.at_s for move in simulate(silent(network, cluster, {}), seed=3).moves)
+    silence = None if told else 3.0
+    made = silent(network, cluster, {node: first + 0.5}, silent_after_s=silence, migration_s=2.0)
+    outcome = simulate(made, seed=3)
+    assert set(outcome.placement) == set(network.operators)
+    assert node not in outcome.placement.values()
+    for query in range(8):
+        assert len({outcome.placement[f"q{query}o{k}"][:2] for k in range(3)}) == 1

@@ -26,8 +26,8 @@ class LocalRelaxationPolicy:
     ``k`` nodes nearest to the point, and those of its neighbours, are looked at, as far as they have CPU for
     it; with ``probe`` by their latencies, without by their coordinates. A move must save the share ``saving``
     of the network usage of the unit's streams, of all its users together, and ``certainty`` times what the
-    latencies may be off: of many candidates some look good by chance. One query moves at a time: the
-    unit that saves most.
+    latencies may be off: of many candidates some look good by chance. One query moves at a time: of the
+    highest priority, as it moves for its own good, the unit that saves most.
 
     Notes
     -----
@@ -59,18 +59,20 @@ class LocalRelaxationPolicy:
             coordinates=coordinates, load=level / situation.cpu, load_weight_ms=self.load_weight
         )
         latency = around.latency_ms if self.probe else coordinates.matrix()
-        best: tuple[float, int, int] | None = None
+        best: tuple[float, float, int, int] | None = None
+        priority = np.zeros(len(load)) if situation.facts is None else situation.facts.priority
         for unit in np.unique(situation.unit[situation.movable]).tolist():
             members = np.flatnonzero(situation.unit == unit)
             weight = float(load[members].sum())
             if not situation.movable[members].all() or weight <= 0.0:
                 continue
             found = self._best_place(situation, around, space, members, latency, level, weight)
-            if found is not None and (best is None or found[0] > best[0]):
-                best = (*found, unit)
+            rank = float(priority[members].max())
+            if found is not None and (best is None or (rank, found[0]) > best[:2]):
+                best = (rank, *found, unit)
         if best is None:
             return ()
-        saved, node, unit = best
+        _, saved, node, unit = best
         return tuple(
             Proposal(operator=int(j), to=node, reason=f"saves {saved:.4g} bytes of network usage")
             for j in np.flatnonzero(situation.unit == unit)

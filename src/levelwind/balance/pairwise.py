@@ -30,8 +30,9 @@ def propose_pairwise(
 ) -> tuple[Proposal, ...]:
     """One period: pairs balance by ``method``; then nodes in danger improve, if given ``improve_below`` (θ).
 
-    Decentralised, a node in danger knows only the node that it meets in this period.
-    O(nodes × units of a pair² × samples).
+    Decentralised, a node in danger knows only the node that it meets in this period. Operators of low
+    priority move first: the others take part only where those do not relieve a pair.
+    O(nodes × units of a pair² × samples), times the number of priorities on a pair.
     """
     before = standing(situation)
     pairs = pairs_of(before.relative, pairing, rng)
@@ -51,5 +52,6 @@ def propose_pairwise(
         score,
         -1.0 if improve_below is None else improve_below,
         rng.random(len(node)),
+        before.rank,
     )
     return proposals(before, node, turn, reason)

@@ -5,6 +5,9 @@ the old plan back, it names the wrong node (j for s): both nodes of the pair are
 relative to the nodes' CPU. An exchange that would leave a pair further apart than the threshold *and* raise
 its larger load is not made: correlation alone does not ask. Nodes improve in falling order of their divergent
 load level, not in the order in which they are numbered.
+
+Priorities are ours: a pair tries with its least important units alone, and lets the more important ones take
+part, rank by rank, only while it is not relieved. With equal priorities all take part at once.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ ROUNDS = 3
 @compiled
 def run_round(
     series: UnitSeries, node: Ints, free: Flags, cpu: Floats, pairs: Ints, partner: Ints, method: int,
-    improving: bool, threshold: float, score: float, correlated: float, priority: Floats,
+    improving: bool, threshold: float, score: float, correlated: float, chance: Floats, rank: Floats,
 ) -> Any:  # fmt: skip
     """Balance the pairs, then improve correlation if asked to; units move in ``node``.
 
@@ -56,8 +59,10 @@ def run_round(
         Least score of an exchange (δ).
     correlated
         Nodes correlated more than this are left alone (θ).
-    priority
-        Of each unit, for `BY_CHANCE`.
+    chance
+        A number for each unit, for `BY_CHANCE`: the largest goes first.
+    rank
+        Priority of each unit.
 
     Returns
     -------
@@ -65,7 +70,8 @@ def run_round(
 
     Notes
     -----
-    O(nodes × units per pair² × samples), and O(nodes² × samples) if every node needs improving.
+    O(nodes × units per pair² × samples), and O(nodes² × samples) if every node needs improving; times the
+    number of priorities on a pair.
     """
     count = len(cpu)
     x, level = node_series(series, node, count)
@@ -76,7 +82,7 @@ def run_round(
         one, other = pairs[p, 0], pairs[p, 1]
         if abs(level[one] / cpu[one] - level[other] / cpu[other]) > threshold + TIE:
             turns += _exchanged(
-                series, node, free, cpu, one, other, method, threshold, score, -np.inf, priority,
+                series, node, free, cpu, one, other, method, threshold, score, -np.inf, chance, rank,
                 x, level, head, link, turn, turns,
             )  # fmt: skip
     if improving:
@@ -94,7 +100,7 @@ def run_round(
                         least, other = found, k
             if other >= 0:
                 turns += _exchanged(
-                    series, node, free, cpu, one, other, method, threshold, score, least, priority,
+                    series, node, free, cpu, one, other, method, threshold, score, least, chance, rank,
                     x, level, head, link, turn, turns,
                 )  # fmt: skip
     return turn
@@ -103,37 +109,79 @@ def run_round(
 @compiled
 def _exchanged(
     series: UnitSeries, node: Ints, free: Flags, cpu: Floats, one: int, other: int, method: int,
-    threshold: float, score: float, least: float, priority: Floats, x: Floats, level: Floats, head: Ints,
-    link: Ints, turn: Ints, turns: int,
+    threshold: float, score: float, least: float, chance: Floats, rank: Floats, x: Floats, level: Floats,
+    head: Ints, link: Ints, turn: Ints, turns: int,
 ) -> int:  # fmt: skip
-    """Treat a pair, and keep the result if the nodes are correlated more than ``least`` then; 1 if kept."""
+    """Treat a pair, and keep the result if the nodes are correlated more than ``least`` then; 1 if kept.
+
+    Units of the lowest rank are tried first; those of the next take part if that is not enough.
+    """
     pair = np.array([one, other])
     ids = members(head, link, one, other)
     before = (node[ids] == other).astype(np.int64)
-    side = before.copy()
-    pair_x, pair_level, pair_cpu, pair_free = x[pair], level[pair], cpu[pair], free[ids]
+    side, kept = before.copy(), before
+    pair_x, pair_level, pair_cpu, pair_free, pair_rank = x[pair], level[pair], cpu[pair], free[ids], rank[ids]
+    kept_x, kept_level = pair_x, pair_level
+    highest = -np.inf
+    while True:
+        above = pair_free & (pair_rank > highest)
+        if not above.any():
+            break
+        highest = pair_rank[above].min()
+        _treat(
+            series, ids, side, pair_free & (pair_rank <= highest), pair_x, pair_level, pair_cpu, method,
+            score, chance,
+        )  # fmt: skip
+        if _acceptable(series, pair_x, pair_level, level[pair], pair_cpu, threshold, least):
+            kept, kept_x, kept_level = side.copy(), pair_x.copy(), pair_level.copy()
+            if least > -np.inf or _relieved(pair_x, pair_level, pair_cpu, method, threshold):
+                break
+    if (kept == before).all():
+        return 0
+    node[ids] = pair[kept]
+    turn[ids[kept != before]] = turns
+    x[pair], level[pair] = kept_x, kept_level
+    relink(head, link, one, other, ids, kept)
+    return 1
+
+
+@compiled
+def _treat(
+    series: UnitSeries, ids: Ints, side: Ints, free: Flags, x: Floats, level: Floats, cpu: Floats,
+    method: int, score: float, chance: Floats,
+) -> None:  # fmt: skip
+    """Do with a pair what the method says; arguments are those of `pairs`."""
     if method == REDISTRIBUTE:
-        redistribute(series, ids, side, pair_free, pair_x, pair_level, pair_cpu)
+        redistribute(series, ids, side, free, x, level, cpu)
     elif method == EXCHANGE:
-        exchange(series, ids, side, pair_free, pair_x, pair_level, pair_cpu, score)
+        exchange(series, ids, side, free, x, level, cpu, score)
     elif method == BY_WORTH:
-        exchange_by_worth(series, ids, side, pair_free, pair_x, pair_level, pair_cpu, score)
+        exchange_by_worth(series, ids, side, free, x, level, cpu, score)
     else:
         rule = BY_CORRELATION if method == ONE_WAY else BY_LOAD if method == LARGEST_FIRST else BY_PRIORITY
-        one_way(series, ids, side, pair_free, pair_x, pair_level, pair_cpu, rule, priority)
-    if (side == before).all():
-        return 0
+        one_way(series, ids, side, free, x, level, cpu, rule, chance)
+
+
+@compiled
+def _acceptable(
+    series: UnitSeries, x: Floats, level: Floats, was: Floats, cpu: Floats, threshold: float, least: float
+) -> bool:
+    """Whether a pair is correlated more than ``least``, and not both fuller than it was and far apart."""
     # The same as not moving: two nodes that trade places carry the same loads.
-    if least > -np.inf and node_correlation(series, pair_x[0], pair_x[1]) <= least + TIE:
-        return 0
-    old, new = level[pair] / pair_cpu, pair_level / pair_cpu
-    if new.max() > old.max() * (1.0 + TIE) and new.max() - new.min() > threshold:
-        return 0
-    node[ids] = pair[side]
-    turn[ids[side != before]] = turns
-    x[pair], level[pair] = pair_x, pair_level
-    relink(head, link, one, other, ids, side)
-    return 1
+    if least > -np.inf and node_correlation(series, x[0], x[1]) <= least + TIE:
+        return False
+    old, new = was / cpu, level / cpu
+    return not (new.max() > old.max() * (1.0 + TIE) and new.max() - new.min() > threshold)
+
+
+@compiled
+def _relieved(x: Floats, level: Floats, cpu: Floats, method: int, threshold: float) -> bool:
+    """Whether a pair is even; by worth also that neither of its nodes is likely to be overloaded."""
+    if abs(level[0] / cpu[0] - level[1] / cpu[1]) > threshold + TIE:
+        return False
+    return method != BY_WORTH or (
+        _divergent(level[0], x[0]) <= cpu[0] and _divergent(level[1], x[1]) <= cpu[1]
+    )
 
 
 @compiled
@@ -144,15 +192,16 @@ def _divergent(level: float, x: Floats) -> float:
 
 @compiled
 def run_worth(
-    series: UnitSeries, node: Ints, free: Flags, cpu: Floats, pairs: Ints, threshold: float, worth: float
-) -> Any:
+    series: UnitSeries, node: Ints, free: Flags, cpu: Floats, pairs: Ints, threshold: float, worth: float,
+    rank: Floats,
+) -> Any:  # fmt: skip
     """A period of the policy by worth: nodes in danger find the partner that they differ from most.
 
     A node is in danger if its divergent load level is above its CPU, or its relative load above another's by
     more than ``threshold``. The most endangered chooses first, among nodes that nobody has chosen yet:
     the one with which evening out would gain most, CᵢCⱼ/(Cᵢ + Cⱼ)·E(Xᵢ/Cᵢ − Xⱼ/Cⱼ)². Nodes still in danger
     choose again, `ROUNDS` times at most: operators move once, whatever the rounds did with them. ``pairs``
-    are the only ones allowed, all if it is empty. Returns as `run_round` does.
+    are the only ones allowed, all if it is empty; ``rank`` is each unit's priority. Returns as `run_round`.
     O(nodes² × samples + exchanges).
     """
     count = len(cpu)
@@ -178,7 +227,7 @@ def run_worth(
                 continue
             other = partner[one] if len(pairs) else _most_to_gain(relative, cpu, one, taken)
             if other >= 0 and not taken[other] and _exchanged(
-                series, node, free, cpu, one, other, BY_WORTH, threshold, worth, -np.inf, series.mean,
+                series, node, free, cpu, one, other, BY_WORTH, threshold, worth, -np.inf, series.mean, rank,
                 x, level, head, link, turn, turns,
             ):  # fmt: skip
                 for i in (one, other):

@@ -23,6 +23,8 @@ class Standing:
         Unit of each operator, numbered from 0 without gaps.
     free
         Whether a unit may move: all its operators may, and it has load. Moving an idle one changes nothing.
+    rank
+        Priority of each unit, that of its most important operator; 0 where nobody knows any.
     """
 
     of: Ints
@@ -30,6 +32,7 @@ class Standing:
     node: Ints
     free: Flags
     cpu: Floats
+    rank: Floats
 
     @property
     def relative(self) -> Floats:
@@ -58,16 +61,25 @@ def standing(situation: Situation) -> Standing:
         node=np.ascontiguousarray(node, dtype=np.int64).copy(),
         free=np.ascontiguousarray(movable & ~idle),
         cpu=np.ascontiguousarray(situation.cpu, dtype=np.float64),
+        rank=_ranks(situation, np.asarray(of), len(node)),
     )
 
 
+def _ranks(situation: Situation, of: Ints, units: int) -> Floats:
+    if situation.facts is None:
+        return np.zeros(units)
+    rank = np.full(units, -np.inf)
+    np.maximum.at(rank, of, situation.facts.priority)
+    return rank
+
+
 def proposals(before: Standing, node: Ints, turn: Ints, reason: str) -> tuple[Proposal, ...]:
-    """The moves that lead from where units stand to ``node``, exchange by exchange."""
+    """The moves that lead from where units stand to ``node``, exchange by exchange, low priorities first."""
     moved = np.flatnonzero((node != before.node)[before.of])
     if not len(moved):
         return ()
     units = before.of[moved]
-    order = np.lexsort((moved, turn[units]))
+    order = np.lexsort((moved, before.rank[units], turn[units]))
     relative = before.relative.tolist()
 
     @cache

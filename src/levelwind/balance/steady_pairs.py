@@ -23,7 +23,8 @@ class SteadyPairsPolicy:
     which evening out would gain most), which step (move or swap, the largest gain per load moved), and when
     to stop (when the gain per load falls below ``worth`` times the idle share of the pair's CPU). In danger
     is a node whose mean load plus standard deviation exceeds its CPU, or whose relative load exceeds the
-    least by more than ``threshold``.
+    least by more than ``threshold``. Operators of low priority move first: the others take part only where
+    those do not take a pair out of danger.
 
     Notes
     -----
@@ -51,5 +52,7 @@ class SteadyPairsPolicy:
             if not len(pairs):
                 return ()
         node = before.node.copy()
-        turn = run_worth(before.series, node, before.free, before.cpu, pairs, self.threshold, self.worth)
+        turn = run_worth(
+            before.series, node, before.free, before.cpu, pairs, self.threshold, self.worth, before.rank
+        )
         return proposals(before, node, turn, "lowers load and variance of two nodes")

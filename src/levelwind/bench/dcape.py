@@ -17,7 +17,7 @@ from typing import Any
 
 from levelwind.balance.costs.prediction import Work, expected_work, fitted, relative_errors
 from levelwind.bench.result import Figure, Result, Settings, spread_of
-from levelwind.reproduce.dcape_runs import CAP, Case, run_cases
+from levelwind.reproduce.dcape_runs import CAP, Case, added_s, run_cases
 from levelwind.testing.sides import answer, ours
 
 NAME = "dcape"
@@ -29,8 +29,8 @@ COUNTED = 5
 # Pairs of the patterns; rounds of what stands beside; seconds after which no further run begins.
 ROUNDS, FULL_ROUNDS = (3, 1), (5, 2)
 MOST_S, FULL_MOST_S = 7.5 * 60.0, 52 * 60.0
-# Every so many batches a join is moved, and so many of them are slower for it; moves that are counted.
-MOVE_EVERY, DISTURBED, MOVES = 5, 2, 6
+# Every so many batches a join is moved; moves that are counted.
+MOVE_EVERY, MOVES = 5, 6
 # The promises. Below `NOTHING` there is nothing to regain.
 NOTHING_LOST, REGAINED, NOTHING, MOVE_COST = 0.10, 0.5, 0.03, 0.03
 Runs = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -208,27 +208,6 @@ class _Table:
     def _peers(self, case: Case) -> list[Case]:
         """Whatever ran the same plan without moves from outside."""
         return [c for c in self.done if c.number == case.number and c.move_every is None]
-
-
-def added_s(runs: Sequence[Mapping[str, Any]]) -> float:
-    """Seconds that a move adds, in the mean: the batches at a move, over those later under the same plan.
-
-    Examples
-    --------
-    >>> steps = [{"wall_s": s, "moves": m} for s, m in ((2.5, 1), (2.1, 0), (2.0, 0), (2.0, 0))]
-    >>> round(added_s([{"steps": steps}]), 3)
-    0.6
-    """
-    added = []
-    for run in runs:
-        steps = run["steps"]
-        starts = [place for place, step in enumerate(steps) if step["moves"]]
-        for start, end in zip(starts, [*starts[1:], len(steps)], strict=True):
-            walls = [step["wall_s"] for step in steps[start:end]]
-            if len(walls) > DISTURBED:
-                usual = median(walls[DISTURBED:])
-                added.append(sum(walls[:DISTURBED]) - DISTURBED * usual)
-    return sum(added) / len(added) if added else 0.0
 
 
 def _notes(found: Mapping[str, Any], done: Sequence[Case]) -> list[str]:

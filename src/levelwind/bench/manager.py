@@ -27,6 +27,12 @@ from levelwind.model import Cluster, Model, Network, Node, Operator, Port, Strea
 NAME = "manager"
 NODES, OPERATORS, GROUP = 1000, 20_000, 50
 REPORTS, LIMIT_MS = 12, 50.0
+# What a manager may take in, give out and hold.
+LIMITS = {
+    "bytes_in": ("bytes in per node and second", 10_000.0),
+    "bytes_out": ("bytes out per node and second", 1_000.0),
+    "memory_bytes": ("bytes of memory per node", 100_000.0),
+}
 POLICIES: Mapping[str, Mapping[str, Any]] = {
     "no policy": {},
     "balance by cpu": {"name": "balance"},
@@ -98,7 +104,13 @@ def run(settings: Settings, *, nodes: int = NODES, operators: int = OPERATORS) -
         )
         spent[label] = managed(meter, network, series, reports=reports, beats=cluster.names)[1:]
         figures.append(_figure(f"a report and {nodes:,} heartbeats, {label}", spent[label]))
-        notes.append(_note(label, meter.footprint(nodes)))
+        footprint = meter.footprint(nodes)
+        each = footprint.as_dict()
+        figures += [
+            Figure(label=f"{what}, {label}", value=each[key], unit="bytes", limit=limit)
+            for key, (what, limit) in LIMITS.items()
+        ]
+        notes.append(_note(label, footprint))
     settings.step("tiers")
     policy = make_policy("balance", {})
     top = TopManager(network, cluster, placement, groups="rack", policy=policy, rng=np.random.default_rng(0))

@@ -40,6 +40,16 @@ Master = Annotated[
     ),
 ]
 
+Minutes = Annotated[
+    float | None,
+    typer.Option(
+        "--minutes",
+        min=0.0,
+        help="On a cluster, begin no further run after this; the same command goes on later.",
+        show_default=False,
+    ),
+]
+
 
 def reproduce(
     wanted: Names = None,
@@ -47,6 +57,7 @@ def reproduce(
     quick: Quick = False,
     out: OutFolder = None,
     master: Master = None,
+    minutes: Minutes = None,
     seed: Seed = 0,
     format: FormatOption = None,
 ) -> int:
@@ -54,11 +65,14 @@ def reproduce(
 
     Says which of their claims hold. A claim that does not hold is a result, not a failure:
     the exit code is 0. Experiments on a cluster of their own (figure_6_12, dcape for all of
-    seed 003) take minutes to hours and run only when they are named.
+    seed 003) take minutes to hours and run only when they are named. The figures of seed 003
+    share their runs: those that are made are kept in the folder, and a pass that was
+    interrupted goes on where it stopped.
 
     Examples:
       levelwind reproduce --list
       levelwind reproduce --quick
+      levelwind reproduce dcape --minutes 150
     """
     registry = import_module("levelwind.reproduce.registry")
     names = registry.select(wanted)
@@ -71,10 +85,22 @@ def reproduce(
         rule = "must be a directory"
         raise input_error(rule, key="--out", value=out)
     with batch(len(names)) as progress:
-        results = registry.run(names, quick=quick, seed=seed, out=out, master=master, progress=progress)
+        results = registry.run(
+            names, quick=quick, seed=seed, out=out, master=master, minutes=minutes, progress=progress
+        )
     remarks = [f"{result['name']}: {result['why']}" for result in results if result.get("why")]
+    remarks += _unlike(results)
     answer(format, lambda: results, lambda: _table(results), remarks=remarks)
     return DONE
+
+
+def _unlike(results: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What was run otherwise than in the paper, each thing once, with those that it holds for."""
+    names: dict[str, list[str]] = {}
+    for result in results:
+        for what in result.get("set_up", ()):
+            names.setdefault(what, []).append(result["name"])
+    return [f"{', '.join(own)}: unlike the paper, {what}" for what, own in names.items()]
 
 
 def _table(results: Sequence[Mapping[str, Any]]) -> Table:

@@ -54,7 +54,6 @@ class Adviser:
         movable = roster.movable.copy()
         for operator in standing.under_way:
             movable[list(roster.together(roster.position[operator]))] = False
-        weighs_costs = isinstance(self._policy, CostPolicy)
         situation = Situation(
             series=series,
             node=standing.index.copy(),
@@ -64,7 +63,7 @@ class Adviser:
             state_bytes=state_bytes,
             around=self._distances.around(roster.network, nodes),
             nodes=nodes,
-            facts=roster.facts if weighs_costs else None,
+            facts=roster.facts,
             seen=seen,
         )
         if isinstance(self._policy, CostPolicy):

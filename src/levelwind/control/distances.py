@@ -18,6 +18,16 @@ from levelwind.model import Cluster, Network, Node
 KEPT_REPORTS = 50
 
 
+def checked_latencies(event: LatencyMeasured) -> Floats:
+    """Latencies as reported; malformed ones are input errors."""
+    latency = np.asarray(event.latency_ms, dtype=float)
+    count = len(event.nodes)
+    if latency.shape != (count, count) or not (np.isfinite(latency) & (latency >= 0)).all():
+        rule = "latencies are a square of numbers of at least 0, a row and a column for each node"
+        raise input_error(rule, key="latency_ms", value=f"{latency.shape} for {count} nodes")
+    return latency
+
+
 class Distances:
     """Latencies by the names of nodes: of the cluster file until somebody measures, then means of reports."""
 
@@ -32,11 +42,7 @@ class Distances:
 
     def measured(self, event: LatencyMeasured) -> None:
         """Take new latencies in: the first report replaces what was stated, further ones are averaged."""
-        latency = np.asarray(event.latency_ms, dtype=float)
-        count = len(event.nodes)
-        if latency.shape != (count, count) or not (np.isfinite(latency) & (latency >= 0)).all():
-            rule = "latencies are a square of numbers of at least 0, a row and a column for each node"
-            raise input_error(rule, key="latency_ms", value=f"{latency.shape} for {count} nodes")
+        latency = checked_latencies(event)
         if not self._measured or event.nodes != self._names:
             self._reports.clear()
         self._reports.append(latency)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from levelwind.balance.costs.protocol import STATE_BYTES
 from levelwind.balance.protocol import Policy, Proposal
 from levelwind.control.advice import Adviser
 from levelwind.control.events import (
@@ -26,11 +27,11 @@ from levelwind.control.events import (
     StatisticsReported,
 )
 from levelwind.control.housing import homes
-from levelwind.control.instructions import Alarm, AskAgain, Drop, Instruction, Move, Place, Shed
+from levelwind.control.instructions import Alarm, Drop, Instruction, Move, Place, Shed
 from levelwind.control.journal import REJECTED, Journal, Record
 from levelwind.control.judging import ROUNDING, Court, Limits
 from levelwind.control.liveness import Pulse
-from levelwind.control.plans import ATTEMPTS, plan_problems
+from levelwind.control.plans import plan_problems, refused
 from levelwind.control.reports import Reports
 from levelwind.control.shedding import Shedding
 from levelwind.control.standing import Standing, UnderWay
@@ -97,6 +98,7 @@ class Manager:
         self._pulse, self._shedding = Pulse(silent_after_s), Shedding()
         self._overloaded = False
         self.journal = Journal(journal_size)
+        self._read_network()
 
     @property
     def network(self) -> Network:
@@ -114,6 +116,11 @@ class Manager:
         return tuple(self._standing.live)
 
     @property
+    def ready(self) -> tuple[str, ...]:
+        """Live nodes that can take operators."""
+        return tuple(name for name in self._standing.live if name not in self._pulse.unready)
+
+    @property
     def under_way(self) -> dict[str, UnderWay]:
         """Moves asked for and not reported yet, by operator."""
         return dict(self._standing.under_way)
@@ -125,9 +132,27 @@ class Manager:
         return dict(zip(standing.live, (standing.level() / standing.cpu).tolist(), strict=True))
 
     @property
+    def operator_loads(self) -> dict[str, float]:
+        """Mean load of each operator by the last report, as far as it is known."""
+        known = zip(self._standing.roster.names, self._standing.load.tolist(), strict=True)
+        return {name: load for name, load in known if not np.isnan(load)}
+
+    @property
     def statistics(self) -> frozenset[str]:
-        """Names of the statistics that reports must bring in ``seen``; the load is in every report."""
-        return self._adviser.statistics
+        """Names of the statistics that reports must bring beside the load, which is in every report.
+
+        What the policy reads, and the size of state if a limit goes by it.
+        """
+        limited = frozenset() if self._limits.state_bytes is None else frozenset({STATE_BYTES})
+        return self._adviser.statistics | limited
+
+    def problems_of(self, placement: Mapping[str, str]) -> tuple[str, ...]:
+        """What is wrong with a plan for all operators; empty if it is valid. O(operators)."""
+        standing = self._standing
+        found = plan_problems(
+            standing.roster, placement, known=standing.nodes, live=standing.live, ready=self.ready
+        )
+        return tuple(map(str, found))
 
     def handle(self, event: Event) -> tuple[Instruction, ...]:
         """Take an event in, and say what is to be done about it.
@@ -232,19 +257,11 @@ class Manager:
     def _planned(self, event: PlanProposed) -> tuple[Instruction, ...]:
         """Check a plan for all operators; ask for another if it is not valid, else send what differs."""
         standing = self._standing
-        ready = [name for name in standing.live if name not in self._pulse.unready]
-        problems = plan_problems(
-            standing.roster, event.placement, known=standing.nodes, live=standing.live, ready=ready
-        )
+        problems = self.problems_of(event.placement)
         if problems:
-            texts = tuple(str(problem) for problem in problems)
-            text = f"{event.reason} is not valid: {texts[0]}" + (
-                f", and {len(texts) - 1} more" if texts[1:] else ""
-            )
+            text, answer = refused(event, problems, self.ready)
             self.journal.add(Record(at_s=event.at_s, what=REJECTED, reason=text))
-            if event.attempt >= ATTEMPTS:
-                return (self._alarm(event.at_s, f"{text}; asked {event.attempt} times"),)
-            return (AskAgain(attempt=event.attempt + 1, nodes=tuple(ready), problems=texts),)
+            return (self._alarm(event.at_s, answer.text) if isinstance(answer, Alarm) else answer,)
         differences: list[Instruction] = []
         for j, name in enumerate(standing.roster.names):
             target = event.placement[name]
@@ -351,6 +368,11 @@ class Manager:
 
     # Queries
 
+    def _read_network(self) -> None:
+        """Work out what the policy will want to know, while no report waits. O(operators + arcs)."""
+        if self._adviser.asked:
+            _ = self._standing.roster.facts
+
     def _changed(self, event: QueryAdded | QueryRemoved) -> tuple[Instruction, ...]:
         """Drop what the network no longer has, place what is new, leave the rest alone."""
         standing = self._standing
@@ -369,6 +391,7 @@ class Manager:
         told = event.loads if isinstance(event, QueryAdded) else {}
         new = standing.take_over(roster, told)
         self._reports = Reports(roster.names)
+        self._read_network()
         return (*dropped, *self._house(event.at_s, new, "its query was added"))
 
     def _house(self, at_s: float, operators: list[int], cause: str) -> tuple[Instruction, ...]:

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
+from levelwind.control.events import PlanProposed
+from levelwind.control.instructions import Alarm, AskAgain
 from levelwind.control.roster import Roster
 from levelwind.errors import Problem, did_you_mean
 
 # An invalid plan is asked for again so often, the first time counted; then somebody must look.
 ATTEMPTS = 3
+
+
+def refused(
+    event: PlanProposed, problems: Sequence[str], nodes: tuple[str, ...]
+) -> tuple[str, Alarm | AskAgain]:
+    """What to write down of a plan that is not valid, and the answer: ask for another, at last an alarm.
+
+    ``nodes`` are those that a plan may use.
+    """
+    more = f", and {len(problems) - 1} more" if problems[1:] else ""
+    text = f"{event.reason} is not valid: {problems[0]}{more}"
+    if event.attempt >= ATTEMPTS:
+        return text, Alarm(text=f"{text}; asked {event.attempt} times")
+    return text, AskAgain(attempt=event.attempt + 1, nodes=nodes, problems=tuple(problems))
 
 
 def plan_problems(

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from levelwind.errors import InputError, Problem
 from levelwind.model import Cluster, Model, Network, Node
+from levelwind.rewrite import split
 
 
 def queries_of(network: Network) -> list[tuple[str, ...]]:
@@ -65,6 +66,37 @@ def groups_of(cluster: Cluster, key: str) -> dict[str, tuple[Node, ...]]:
     if problems:
         raise InputError(problems)
     return {group: tuple(nodes) for group, nodes in found.items()}
+
+
+def part_of_cluster(cluster: Cluster, nodes: tuple[Node, ...]) -> Cluster:
+    """These nodes, and what is stated of the latencies between them."""
+    if cluster.latency_ms is None:
+        return Cluster(nodes=nodes)
+    at = [cluster.names.index(node.name) for node in nodes]
+    return Cluster(nodes=nodes, latency_ms=tuple(tuple(cluster.latency_ms[i][j] for j in at) for i in at))
+
+
+def standing_groups(
+    network: Network,
+    queries: Iterable[tuple[str, ...]],
+    placement: Mapping[str, str],
+    group_of_node: Mapping[str, str],
+) -> list[str]:
+    """The group that each query stands in; one that stands in two, or in none, is an input error."""
+    physical: dict[str, list[str]] = {}
+    for operator in split(network).operators:
+        physical.setdefault(operator.logical.name, []).append(operator.name)
+    problems, found = [], []
+    for names in queries:
+        nodes = {placement.get(p) for name in names for p in physical[name]}
+        groups = {group_of_node.get(node or "") for node in nodes} - {None}
+        if len(groups) != 1 or None in nodes:
+            rule = "the operators of a query must all have a node, in one group"
+            problems.append(Problem(rule=rule, key=names[0], value=", ".join(sorted(map(str, nodes)))))
+        found.append(next(iter(groups)) or "" if groups else "")
+    if problems:
+        raise InputError(problems)
+    return found
 
 
 def allotted(

@@ -9,6 +9,17 @@ from levelwind.errors import InputError, Problem, input_error
 from levelwind.loads.arrays import Floats, Ints
 
 
+def checked_series(event: StatisticsReported) -> Floats:
+    """The load series as reported; malformed ones are input errors."""
+    names, series = event.operators, np.asarray(event.series, dtype=np.float64)
+    if series.ndim != 2 or series.shape[0] != len(names) or series.shape[1] == 0:
+        rule = "a row of samples per operator, at least one sample"
+        raise input_error(rule, key="series", value=f"{series.shape} for {len(names)} names")
+    if not np.isfinite(series).all() or (series < 0.0).any():
+        raise InputError([Problem(rule="loads are numbers of at least 0", key="series")])
+    return series
+
+
 class Reports:
     """Reads reports. The last one's order of operators is remembered, as it rarely changes.
 
@@ -21,16 +32,8 @@ class Reports:
 
     def series(self, event: StatisticsReported) -> Floats:
         """The load series; malformed ones are input errors."""
-        names, series = event.operators, np.asarray(event.series, dtype=np.float64)
-        problems = []
-        if series.ndim != 2 or series.shape[0] != len(names) or series.shape[1] == 0:
-            rule = "a row of samples per operator, at least one sample"
-            problems.append(Problem(rule=rule, key="series", value=f"{series.shape} for {len(names)} names"))
-        elif not np.isfinite(series).all() or (series < 0.0).any():
-            problems.append(Problem(rule="loads are numbers of at least 0", key="series"))
-        if problems:
-            raise InputError(problems)
-        order = self._order(names)
+        series = checked_series(event)
+        order = self._order(event.operators)
         return series if order is None else series[order]
 
     def seen(self, event: StatisticsReported) -> dict[str, Floats]:

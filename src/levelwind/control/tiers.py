@@ -7,16 +7,19 @@ an operator is to stand.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from typing import Any
 
 import numpy as np
 
 from levelwind.balance.protocol import Policy
 from levelwind.control.allotment import logical_loads, pinned_groups, without_foreign_places
+from levelwind.control.crossings import Crossings
+from levelwind.control.distances import checked_latencies
 from levelwind.control.events import (
     Event,
     Heartbeat,
+    LatencyMeasured,
     MoveDone,
     MoveFailed,
     NodeJoined,
@@ -27,11 +30,19 @@ from levelwind.control.events import (
     QueryRemoved,
     StatisticsReported,
 )
-from levelwind.control.instructions import Alarm, AskAgain, Drop, Instruction, Move, Place
-from levelwind.control.journal import Journal, Record
+from levelwind.control.instructions import Alarm, Drop, Instruction, Move, Place
+from levelwind.control.journal import REJECTED, Journal, Record
 from levelwind.control.manager import JOURNAL, Manager
-from levelwind.control.plans import ATTEMPTS
-from levelwind.control.queries import allotted, groups_of, part_of, queries_of
+from levelwind.control.plans import refused
+from levelwind.control.queries import (
+    allotted,
+    groups_of,
+    part_of,
+    part_of_cluster,
+    queries_of,
+    standing_groups,
+)
+from levelwind.control.reports import checked_series
 from levelwind.control.standing import UnderWay
 from levelwind.errors import InputError, Problem, did_you_mean, input_error
 from levelwind.loads.arrays import Ints
@@ -39,15 +50,19 @@ from levelwind.model import Cluster, Network, Node
 from levelwind.rewrite import split
 
 DIFFERENCE = 0.1
+# A query moves if the larger load falls by this part of what the fuller group is rid of.
+WORTH = 0.25
 
 
 class TopManager:
     """Keeps every query in exactly one group and groups about equally loaded. Handles what a `Manager` does.
 
     After every report the fullest group by load over CPU gives one query to the emptiest, if they differ by
-    more than ``difference`` and the larger of the two falls: of the lowest priority first, then the one that
-    leaves them most even. A query moves as operators do, each with its state while data flows: what the
-    target's manager places and the source's drops goes out as moves.
+    more than ``difference`` and the larger of the two falls enough: by a quarter of what the fullest is rid
+    of. Queries of the lowest priority go first, then the one that leaves them most even. A query moves as
+    operators do, each with its state while data flows: what the target's manager places and the source's
+    drops goes out as moves. An operator whose move failed is asked for again with every report, until it is
+    where its query is.
 
     Parameters
     ----------
@@ -88,16 +103,19 @@ class TopManager:
         self._group_of_node = {node.name: group for group, nodes in found.items() for node in nodes}
         self._nodes = {node.name: node for node in cluster.nodes}
         self._queries = queries_of(network)
-        self._group = self._standing(placement)
-        self._crossing: dict[str, UnderWay] = {}
+        self._group = standing_groups(network, self._queries, placement, self._group_of_node)
+        self._crossings = Crossings()
         self._parts: tuple[tuple[str, ...], dict[str, tuple[tuple[str, ...], Ints]]] = ((), {})
         self.lower: dict[str, Manager] = {}
+        # Nodes that were there when it was last looked, and those that have been found missing since.
+        self._alive = {group: {node.name for node in nodes} for group, nodes in found.items()}
+        self._gone: set[str] = set()
         for group, nodes in found.items():
             part = self._part(group)
             own = {name: placement[name] for name in split(part).names}
             self.lower[group] = Manager(
                 part,
-                Cluster(nodes=nodes),
+                part_of_cluster(cluster, nodes),
                 own,
                 policy=policy,
                 rng=np.random.default_rng(rng.integers(2**63)),
@@ -122,7 +140,7 @@ class TopManager:
     def under_way(self) -> dict[str, UnderWay]:
         """Moves asked for and not reported yet, within groups and between them."""
         within = {name: move for lower in self.lower.values() for name, move in lower.under_way.items()}
-        return within | self._crossing
+        return within | self._crossings.under_way
 
     @property
     def loads(self) -> dict[str, float]:
@@ -152,6 +170,10 @@ class TopManager:
 
     def handle(self, event: Event) -> tuple[Instruction, ...]:
         """Take an event in; it goes to the managers that it concerns, and to no other."""
+        found = self._heed(event)
+        return (*found, *self._see_to_losses(event.at_s, found)) if self._gone else found
+
+    def _heed(self, event: Event) -> tuple[Instruction, ...]:
         if isinstance(event, StatisticsReported):
             return self._statistics(event)
         if isinstance(event, MoveDone | MoveFailed | OperatorMoved):
@@ -164,23 +186,34 @@ class TopManager:
             return self._changed(event)
         if isinstance(event, PlanProposed):
             return self._planned(event)
+        if isinstance(event, LatencyMeasured):
+            return self._measured(event)
         rule = "must be an event of levelwind.control.events"
         raise input_error(rule, key="event", value=type(event).__name__)
 
     def _tell(self, group: str, event: Event) -> list[Instruction]:
-        """Tell a group's manager; moves of operators that are still between groups fail at once."""
+        """Tell a group's manager; moves of operators that are still between groups fail at once.
+
+        Any event may find nodes silent for too long: what else is to be done about it waits until the event
+        has been told to all that it concerns.
+        """
         found: list[Instruction] = []
         for instruction in self.lower[group].handle(event):
-            if isinstance(instruction, Move) and instruction.operator in self._crossing:
+            if isinstance(instruction, Move) and instruction.operator in self._crossings.under_way:
                 reason = "it is still on its way from another group"
                 failed = MoveFailed(at_s=event.at_s, operator=instruction.operator, reason=reason)
                 found += self._tell(group, failed)
             else:
                 found.append(instruction)
+        if found or self._crossings.under_way:
+            lost = self._alive[group].difference(self.lower[group].nodes)
+            if lost:
+                self._alive[group] -= lost
+                self._gone |= lost
         return found
 
     def _statistics(self, event: StatisticsReported) -> tuple[Instruction, ...]:
-        series = np.asarray(event.series, dtype=np.float64)
+        series = checked_series(event)
         if self._parts[0] is not event.operators and self._parts[0] != event.operators:
             self._parts = (event.operators, self._rows(event.operators))
         found: list[Instruction] = []
@@ -196,7 +229,7 @@ class TopManager:
             )
             found += self._tell(group, told)
         load = dict(zip(event.operators, series.mean(axis=1).tolist(), strict=True))
-        return (*found, *self._level_out(event.at_s, load))
+        return (*found, *self._crossings.fetch(self._home), *self._level_out(event.at_s, load))
 
     def _rows(self, operators: tuple[str, ...]) -> dict[str, tuple[tuple[str, ...], Ints]]:
         rows: dict[str, list[int]] = {group: [] for group in self.lower}
@@ -217,7 +250,7 @@ class TopManager:
     # Queries between groups
 
     def _level_out(self, at_s: float, load: Mapping[str, float]) -> list[Instruction]:
-        """Move one query from the fullest group to the emptiest, if that lowers the larger load."""
+        """Move one query from the fullest group to the emptiest, if that lowers the larger load enough."""
         levels = self.group_loads
         if len(levels) < 2:
             return []
@@ -232,13 +265,18 @@ class TopManager:
                 continue
             own = sum(load[name] for name in self._physical[number])
             larger = max(levels[full] - own / cpu[full], levels[empty] + own / cpu[empty])
-            if own > 0 and larger < levels[full] * (1 - 1e-9):
+            # For less it would be back with the next report: loads are estimates.
+            if own > 0 and larger <= levels[full] - WORTH * own / cpu[full]:
                 priority = max(self.network.operators[name].priority for name in names)
                 best = min(best or (np.inf, np.inf, 0), (priority, larger, number))
         if best is None:
             return []
         why = f"group {full} is at {levels[full]:.2f} of its CPU, group {empty} at {levels[empty]:.2f}"
         return self._cross(at_s, best[2], empty, load, why)
+
+    def _home(self, operator: str) -> str | None:
+        """Node that the manager of an operator's group has it on; None if on none."""
+        return self.lower[self._group_by_name[operator]].placement.get(operator)
 
     def _may_move(self, number: int, going: Set[str]) -> bool:
         operators = (self.network.operators[name] for name in self._queries[number])
@@ -282,7 +320,7 @@ class TopManager:
         for each in placed:
             if isinstance(each, Place) and each.operator in moved:
                 source = stood[each.operator]
-                self._crossing[each.operator] = UnderWay(source=source, target=each.node)
+                self._crossings.begin(each.operator, source, each.node)
                 each = Move(operator=each.operator, source=source, target=each.node, reason=why)
             found.append(each)
         return found
@@ -290,36 +328,37 @@ class TopManager:
     # Moves
 
     def _reported(self, event: MoveDone | MoveFailed | OperatorMoved) -> tuple[Instruction, ...]:
-        group = self.group_of(event.operator)
+        crossings, operator = self._crossings, event.operator
+        group = self.group_of(operator)
         if group is None:
-            reason = "there is no such operator"
-            self.journal.add(Record(at_s=event.at_s, what="ignored", reason=reason, operator=event.operator))
-            return ()
-        move = self._crossing.pop(event.operator, None)
+            return self._ignored(event.at_s, operator, "there is no such operator")
         if isinstance(event, OperatorMoved):
+            crossings.forget(operator)
             return self._moved(event, group)
+        move = crossings.under_way.get(operator)
         if move is None:
             return tuple(self._tell(group, event))
-        if isinstance(event, MoveDone):
-            self._note_crossed(event.at_s, "done", event.operator, move, "moved between groups")
-            return ()
-        self._note_crossed(event.at_s, "failed", event.operator, move, event.reason)
-        if move.tries > 1:
-            text = f"{event.operator} stands apart from its query: it could not be moved to {move.target}"
-            return (self._alarm(event.at_s, text),)
-        target = self.lower[group].placement.get(event.operator, move.target)
-        self._crossing[event.operator] = UnderWay(source=move.source, target=target, tries=2)
-        reason = "follows its query, after a move that failed"
-        return (Move(operator=event.operator, source=move.source, target=target, reason=reason),)
+        if isinstance(event, MoveFailed):
+            self._note_crossed(event.at_s, "failed", operator, move, event.reason)
+            text = f"{operator} stands apart from its query: it could not be moved to {move.target}"
+            return (self._alarm(event.at_s, text),) if crossings.failed(operator) else ()
+        if crossings.is_behind(operator):
+            # That of its query failed, so this was an earlier one: it has yet to follow.
+            return self._ignored(event.at_s, operator, "the move that is done is not the one between groups")
+        crossings.forget(operator)
+        self._note_crossed(event.at_s, "done", operator, move, "moved between groups")
+        return ()
 
     def _moved(self, event: OperatorMoved, group: str) -> tuple[Instruction, ...]:
         if self._group_of_node.get(event.node, group) == group:
             return tuple(self._tell(group, event))
-        home = self.lower[group].placement[event.operator]
+        home = self._home(event.operator)
+        if home is None:
+            return self._ignored(event.at_s, event.operator, "its group has no node for it")
         text = (
             f"{event.operator} was moved to {event.node}, outside its query's group: it goes back to {home}"
         )
-        self._crossing[event.operator] = UnderWay(source=event.node, target=home)
+        self._crossings.begin(event.operator, event.node, home)
         back = Move(operator=event.operator, source=event.node, target=home, reason="back to its group")
         return (self._alarm(event.at_s, text), back)
 
@@ -331,25 +370,32 @@ class TopManager:
             rule, hint = "must name a node of the cluster", did_you_mean(event.node, self._group_of_node)
             raise input_error(rule, key="node", value=event.node, hint=hint)
         found = self._tell(group, event)
-        for operator, move in list(self._crossing.items()):
-            if isinstance(event, NodeLost) and event.node in (move.source, move.target):
-                del self._crossing[operator]  # the group's manager has placed it anew
-                placed = {each.operator for each in found if isinstance(each, Place)}
-                if operator not in placed and (home := self.lower[group].placement.get(operator)):
-                    found.append(Place(operator=operator, node=home, reason=f"{event.node} was lost"))
-        return (*found, *self._evacuate(event.at_s, group))
+        if isinstance(event, Heartbeat) and event.node not in self._alive[group]:
+            self._alive[group].add(event.node)
+            found += self._evacuate(event.at_s)
+        return tuple(found)
 
-    def _evacuate(self, at_s: float, group: str) -> list[Instruction]:
-        """Queries of a group without nodes go to the others."""
-        levels = self.group_loads
-        if self.lower[group].nodes or not levels:
-            return []
+    def _see_to_losses(self, at_s: float, found: Collection[Instruction]) -> list[Instruction]:
+        """Place what was between groups, from or to a lost node; clear groups without nodes."""
+        lost, self._gone = self._gone, set()
+        placed = {each.operator for each in found if isinstance(each, Place)}
+        more = [
+            Place(operator=operator, node=home, reason=f"{node} was lost")
+            for operator, node in self._crossings.cut_off(lost).items()
+            if operator not in placed and (home := self._home(operator)) is not None
+        ]
+        return [*more, *self._evacuate(at_s)]
+
+    def _evacuate(self, at_s: float) -> list[Instruction]:
+        """Queries of groups without nodes go to the others, as long as there are any."""
         found: list[Instruction] = []
-        for number, own in enumerate(self._group):
-            if own == group:
-                target = min(levels, key=lambda name: levels[name])
-                found += self._cross(at_s, number, target, {}, f"group {group} has no node left")
+        for group in [name for name, lower in self.lower.items() if not lower.nodes]:
+            known = self.lower[group].operator_loads
+            for number in [n for n, own in enumerate(self._group) if own == group]:
                 levels = self.group_loads
+                if levels:
+                    target = min(levels, key=lambda name: levels[name])
+                    found += self._cross(at_s, number, target, known, f"group {group} has no node left")
         return found
 
     def _joined(self, event: NodeJoined) -> tuple[Instruction, ...]:
@@ -360,7 +406,18 @@ class TopManager:
             hint = ", ".join(self.lower)
             raise input_error(rule, key=f"{node.name}.properties", value=group or None, hint=hint)
         self._group_of_node[node.name], self._nodes[node.name] = group, node
-        return tuple(self._tell(group, event))
+        found = self._tell(group, event)
+        self._alive[group].add(node.name)
+        return (*found, *self._evacuate(event.at_s))
+
+    def _measured(self, event: LatencyMeasured) -> tuple[Instruction, ...]:
+        """Every group hears of the latencies between its own nodes."""
+        latency, found = checked_latencies(event), list[Instruction]()
+        for group in self.lower:
+            at = [k for k, name in enumerate(event.nodes) if self._group_of_node.get(name) == group]
+            names, own = tuple(event.nodes[k] for k in at), latency[np.ix_(at, at)]
+            found += self._tell(group, LatencyMeasured(at_s=event.at_s, nodes=names, latency_ms=own))
+        return tuple(found)
 
     # Networks and plans
 
@@ -381,6 +438,7 @@ class TopManager:
             if homes and number not in bound:
                 bound[number] = max(homes, key=lambda g: homes[g])
         cpu = {g: sum(n.cpu for n in nodes) for g, nodes in groups.items() if nodes}
+        cpu = cpu or dict.fromkeys(self.lower, 1.0)  # nobody is there: all the same
         own = [sum(loads[name] for name in names) for names in queries]
         self._group = allotted(own, cpu, bound=bound)
         self.network, self._queries = event.network, queries
@@ -394,48 +452,39 @@ class TopManager:
             told = QueryRemoved if set(part.operators) <= set(lower.network.operators) else QueryAdded
             for each in self._tell(group, told(at_s=event.at_s, network=part)):
                 (dropped if isinstance(each, Drop) else placed).append(each)
-        for operator in [name for name in self._crossing if name not in self._group_by_name]:
-            del self._crossing[operator]
+        for operator in [name for name in self._crossings.under_way if name not in self._group_by_name]:
+            self._crossings.forget(operator)
         return tuple(self._joined_up(dropped, placed, stood, "its query was joined to another"))
 
     def _planned(self, event: PlanProposed) -> tuple[Instruction, ...]:
-        """Each group's manager judges its part; a plan that tears a query apart is asked for again."""
-        torn = [
-            f"{name}: must stand in group {self._group_by_name[name]}, not on {node}"
-            for name, node in event.placement.items()
-            if name in self._group_by_name
-            and self._group_of_node.get(node, self._group_by_name[name]) != self._group_by_name[name]
-        ]
-        if torn:
-            self.journal.add(Record(at_s=event.at_s, what="rejected", reason=f"{event.reason}: {torn[0]}"))
-            if event.attempt >= ATTEMPTS:
-                return (self._alarm(event.at_s, f"{event.reason} is not valid: {torn[0]}"),)
-            return (AskAgain(attempt=event.attempt + 1, nodes=self.nodes, problems=tuple(torn)),)
+        """A plan that tears a query apart, or that a group's manager finds fault with, is asked for again.
+
+        Nothing of it is put into force then, in no group.
+        """
+        parts: dict[str, dict[str, str]] = {group: {} for group in self.lower}
+        problems: list[str] = []
+        for name, node in event.placement.items():
+            group = self._group_by_name.get(name)
+            if group is None:
+                problems.append(f"{name}: must name an operator of the network")
+            elif self._group_of_node.get(node, group) != group:
+                problems.append(f"{name}: must stand in group {group}, not on {node}")
+            else:
+                parts[group][name] = node
+        if not problems:
+            problems = [text for group, part in parts.items() for text in self.lower[group].problems_of(part)]
+        if problems:
+            ready = tuple(node for lower in self.lower.values() for node in lower.ready)
+            text, answer = refused(event, problems, ready)
+            self.journal.add(Record(at_s=event.at_s, what=REJECTED, reason=text))
+            return (self._alarm(event.at_s, answer.text) if isinstance(answer, Alarm) else answer,)
         found: list[Instruction] = []
-        for group in self.lower:
-            own = {n: node for n, node in event.placement.items() if self._group_by_name.get(n) == group}
-            told = PlanProposed(at_s=event.at_s, placement=own, reason=event.reason, attempt=event.attempt)
+        for group, part in parts.items():
+            told = PlanProposed(at_s=event.at_s, placement=part, reason=event.reason, attempt=event.attempt)
             found += self._tell(group, told)
         return tuple(found)
 
     # Bookkeeping
-
-    def _standing(self, placement: Mapping[str, str]) -> list[str]:
-        """The group of each query; one that stands in two is an input error."""
-        physical: dict[str, list[str]] = {}
-        for operator in split(self.network).operators:
-            physical.setdefault(operator.logical.name, []).append(operator.name)
-        problems, found = [], []
-        for names in self._queries:
-            nodes = {placement.get(p) for name in names for p in physical[name]}
-            groups = {self._group_of_node.get(node or "") for node in nodes} - {None}
-            if len(groups) != 1 or None in nodes:
-                rule = "the operators of a query must all have a node, in one group"
-                problems.append(Problem(rule=rule, key=names[0], value=", ".join(sorted(map(str, nodes)))))
-            found.append(next(iter(groups)) or "" if groups else "")
-        if problems:
-            raise InputError(problems)
-        return found
 
     def _learn_names(self) -> None:
         """Who stands where, by name. O(operators)."""
@@ -462,6 +511,10 @@ class TopManager:
             at_s=at_s, what=what, reason=reason, operator=operator, source=move.source, target=move.target
         )
         self.journal.add(record)
+
+    def _ignored(self, at_s: float, operator: str, reason: str) -> tuple[Instruction, ...]:
+        self.journal.add(Record(at_s=at_s, what="ignored", reason=reason, operator=operator))
+        return ()
 
     def _alarm(self, at_s: float, text: str) -> Alarm:
         self.journal.add(Record(at_s=at_s, what="alarm", reason=text))

@@ -1,12 +1,13 @@
 """A figure of seed 003: cases run in turns on a real cluster, drawn as curves or points, and judged.
 
-Curves are rows that the outputs got, summed up over time; the band is the spread over the rounds.
+Curves are rows that the outputs got, summed up over time; the band is the spread over the rounds. Figures
+share their runs: see `dcape_pass`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,21 +15,22 @@ from typing import Any
 import numpy as np
 
 from levelwind.reproduce import style
-from levelwind.reproduce.dcape_runs import Case, run_cases
+from levelwind.reproduce.dcape_pass import EFFORTS, run_together
+from levelwind.reproduce.dcape_runs import Case, added_s
 from levelwind.reproduce.outcome import Check, Item, Outcome, Result, judge
 
-# Rounds, batches and seconds of each, quick and full.
-ROUNDS, BATCHES, SECONDS = {True: 1, False: 3}, {True: 6, False: 20}, {True: 0.0, False: 60.0}
+# Rows per second of a first look: with fewer, what a batch costs by itself would hide the rest.
+FEWER = 0.5
 LINES = (style.BLUE, style.VERMILION, style.GREEN, style.ORANGE, style.PURPLE, style.SKY, style.BLACK)
 Values = Mapping[str, Sequence[float]]
 Checks = Callable[[Values], list[Check]]
 
 
 def measure(item: Item) -> Result:
-    """All cases of a figure, in turns, on one cluster."""
+    """One figure alone; several are better measured by `run_together`, which runs what they share once."""
+    cases = [Case(**case) for case in item["cases"]]
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        found = run_cases(folder, item["cases"], item["rounds"], item["batches"], item["seconds"])
-    return {**item, **found}
+        return {**item, **run_together({"": cases}, EFFORTS[item["quick"]], Path(folder))[""]}
 
 
 @dataclass(kw_only=True)
@@ -45,6 +47,12 @@ class Curves:
         If given, the numbers on the x axis, by label: one point per case instead of a curve.
     checks
         From throughputs by label (one per round) to the parts of the claim.
+    judged
+        What of a run the claim is about, if not what is drawn.
+    first_look
+        Labels that the claim cannot do without: with ``--quick`` only these are run. None: all.
+    set_up
+        What is otherwise than in the paper.
     """
 
     TITLE: str
@@ -54,36 +62,53 @@ class Curves:
     checks: Checks
     what: str = "rows"
     against: Mapping[str, float] | None = None
+    judged: str = ""
+    first_look: tuple[str, ...] | None = None
+    set_up: tuple[str, ...] = ()
     measure: Callable[[Item], Result] = measure
+
+    def chosen(self, quick: bool) -> dict[str, Case]:
+        """What is run, by label."""
+        if not quick:
+            return dict(self.cases)
+        labels = self.cases if self.first_look is None else self.first_look
+        return {
+            label: replace(case, rows=FEWER * case.rows) for label in labels for case in [self.cases[label]]
+        }
 
     def cells(self, quick: bool, seed: int) -> list[Item]:
         """One piece of work: cases must take turns on the same cluster."""
         return [
             {
                 "seed": seed,  # of nothing but the record: streams are the same in every run
-                "cases": [asdict(case) for case in self.cases.values()],
-                "rounds": ROUNDS[quick],
-                "batches": BATCHES[quick],
-                "seconds": SECONDS[quick],
+                "quick": quick,
+                "cases": [asdict(case) for case in self.chosen(quick).values()],
+                "effort": asdict(EFFORTS[quick]),
             }
         ]
 
     def values(self, results: Sequence[Result]) -> dict[str, list[float]]:
         """The figure of every round, by label."""
         return {
-            label: [_value(run, self.what) for result in results for run in result["runs"][case.name]]
-            for label, case in self.cases.items()
+            label: [
+                _value(run, self.judged or self.what)
+                for result in results
+                for run in result["runs"][case.name]
+            ]
+            for label, case in self.chosen(results[0]["quick"]).items()
         }
 
     def summarise(self, results: Sequence[Result]) -> Outcome:
-        """Medians, and what the claim says of them."""
-        found = self.values(results)
+        """Medians and spread, and what the claim says of them."""
+        found, cases = self.values(results), self.chosen(results[0]["quick"])
         ours: dict[str, Any] = {label: round(float(np.median(own)), 6) for label, own in found.items()}
         ours["connections"] = {
-            label: results[0]["runs"][case.name][0]["connections"] for label, case in self.cases.items()
+            label: results[0]["runs"][case.name][0]["connections"] for label, case in cases.items()
         }
+        ours["spread"] = {label: [round(min(own), 6), round(max(own), 6)] for label, own in found.items()}
+        ours["rounds"] = min(len(own) for own in found.values())
         ours["capped"] = all(result["capped"] for result in results)
-        return judge(self.paper, self.claim, ours, self.checks(found))
+        return judge(self.paper, self.claim, ours, self.checks(found), self.set_up)
 
     def draw(self, results: Sequence[Result], path: Path) -> None:
         """Curves with their spread, or points."""
@@ -91,7 +116,8 @@ class Curves:
             if self.against is not None:
                 self._draw_points(axes, results)
             else:
-                for (label, case), colour in zip(self.cases.items(), LINES * 3, strict=False):
+                cases = self.chosen(results[0]["quick"])
+                for (label, case), colour in zip(cases.items(), LINES * 3, strict=False):
                     _draw_course(axes, [r["runs"][case.name] for r in results], self.what, label, colour)
                 axes.set_xlabel("seconds once warm")
                 axes.set_ylabel(AXES[self.what])
@@ -125,6 +151,8 @@ def _value(run: Mapping[str, Any], what: str) -> float:
     steps = run["steps"]
     if what in ("rows", "rate"):
         return float(run["throughput"])
+    if what == "undisturbed":
+        return 1.0 - added_s([run]) / 60.0
     if what == "share":
         return sum(s["working_s"] for s in steps) / max(sum(s["cpu_s"] for s in steps), 1e-9)
     if what == "memory":
@@ -166,10 +194,14 @@ def at_least(one: str, other: str, factor: float = 1.0) -> Checks:
 
 
 def all_at_least(one: str, others: Sequence[str], factor: float) -> Checks:
-    """Every other is at least so many times the first."""
+    """Every other that was measured is at least so many times the first; one must be there."""
 
     def check(found: Values) -> list[Check]:
-        return [part for other in others for part in at_least(other, one, factor)(found)]
+        return [
+            part
+            for other in [other for other in others if other in found] or others
+            for part in at_least(other, one, factor)(found)
+        ]
 
     return check
 

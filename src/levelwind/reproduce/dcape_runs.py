@@ -9,10 +9,14 @@ of them.
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import ceil
 from pathlib import Path
+from statistics import median
 from threading import Event, Thread
 from typing import Any
 
@@ -32,9 +36,11 @@ BATCH_S = 4.0
 RATES = {0: 450_000.0, 1: 90_000.0, 2: 12_000.0, 3: 4_500.0, 4: 2_250.0}
 # A policy is asked after every batch, once it has seen ten and three before: its moves need a few more.
 PERIOD_S, POLICY_SETTLE = 0.05, 22
-# Until then windows fill, and with ``hops: next`` a row takes a batch for every hop: what comes after that
-# many batches is the same whatever the plan. The last few are run under the cap.
-SETTLE, CAPPED_SETTLE = {0: 10, 1: 12, 2: 16, 3: 20, 4: 20}, 2
+# Batches in which code is compiled and caches fill, whatever the plan; the last of those that are left out
+# run under the cap. The first run of a cluster finds nothing warm.
+SETTLE, CAPPED_SETTLE, COLD = 4, 2, 10
+# Batches that no run reaches, and those after a move that are slower for it.
+LONGEST, DISTURBED = 1000, 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +49,7 @@ class Case:
 
     ``window_s`` is that of the joins, ``copies`` (in the place of a plan) a number of one-operator plans side
     by side, ``requests`` the messages that the run is sent per second and need not heed. ``counted`` is a
-    number of batches of its own.
+    number of batches of its own, ``rows`` the share of the usual rows per second that streams have.
     """
 
     number: int
@@ -55,6 +61,7 @@ class Case:
     copies: int = 0
     requests: float = 0.0
     counted: int | None = None
+    rows: float = 1.0
 
     @property
     def name(self) -> str:
@@ -64,21 +71,17 @@ class Case:
         what = f"plan {self.number}" if not self.copies else f"{self.copies} plans of one operator"
         window = "" if self.window_s == 10.0 else f", windows of {self.window_s:g} s"
         asked = f", {self.requests:g} requests a second" if self.requests else ""
-        return f"{what} on {self.nodes}: {self.planner}{policy}{moved}{window}{asked}"
-
-    @property
-    def settle(self) -> int:
-        """Batches that are left out."""
-        least = 0 if self.policy is None else POLICY_SETTLE
-        return max(least, SETTLE[self.number])
+        fewer = "" if self.rows == 1.0 else f", {self.rows:.3g} of the rows"
+        return f"{what} on {self.nodes}: {self.planner}{policy}{moved}{window}{asked}{fewer}"
 
     @property
     def network(self) -> Network:
         """What runs."""
+        rate = RATES[self.number] * self.rows
         if self.copies:
-            return parse_network(side_by_side(self.copies, RATES[0] / self.copies, batch_s=BATCH_S)).network
+            return parse_network(side_by_side(self.copies, rate / self.copies, batch_s=BATCH_S)).network
         return parse_network(
-            query_plan(self.number, rate=RATES[self.number], window_s=self.window_s, batch_s=BATCH_S)
+            query_plan(self.number, rate=rate, window_s=self.window_s, batch_s=BATCH_S)
         ).network
 
     def placement(self, nodes: Cluster) -> Mapping[str, str]:
@@ -88,6 +91,21 @@ class Case:
             name: replace(stream, rate=(stream.rate or ()) * 10) for name, stream in network.streams.items()
         }
         return plan(replace(network, streams=streams), nodes, self.planner).placement
+
+    def settle(self, placement: Mapping[str, str]) -> int:
+        """Batches that are left out: what comes after them is the same whatever the plan. O(operators).
+
+        A join's output is steady a window after its inputs are, and with ``hops: next`` a row takes a batch
+        for every hop.
+        """
+        network, steady = self.network, dict.fromkeys(self.network.streams, 0.0)
+        for name in network.order:
+            operator = network.operators[name]
+            steady[name] = max(
+                steady[port.source] + (placement.get(port.source, placement[name]) != placement[name])
+                for port in operator.inputs
+            ) + (self.window_s / BATCH_S if operator.is_join else 0.0)
+        return max(SETTLE + ceil(max(steady.values())), POLICY_SETTLE if self.policy else 0)
 
 
 def run_cases(
@@ -104,34 +122,53 @@ def run_cases(
     ``rounds`` is for all cases, or for each its own: then those with fewer take part in the last ones. After
     ``most_s`` seconds no further run begins: what was left out has fewer rounds than were asked for.
     """
+    every = [Case(**each) for each in wanted]
+    each_rounds = [rounds] * len(every) if isinstance(rounds, int) else list(rounds)
+    found: dict[str, list[dict[str, Any]]] = {case.name: [] for case in every}
+    most, began = max(each_rounds), time.perf_counter()
+    due: list[tuple[int, Case]] = []
+    for number in range(most):
+        own = [(number, c) for c, count in zip(every, each_rounds, strict=True) if number >= most - count]
+        due += own if number % 2 == 0 else own[::-1]
+
+    def keep(number: int, case: Case, run: dict[str, Any]) -> None:
+        found[case.name].append({"round": number, **run})
+
+    run_due(folder, due, keep, counted, least_s, cap=cap, most_s=most_s)
+    capped = all(run["capped"] for runs in found.values() for run in runs)
+    return {"runs": found, "capped": capped, "seconds": time.perf_counter() - began}
+
+
+def run_due(
+    folder: str,
+    due: Sequence[tuple[int, Case]],
+    keep: Callable[[int, Case, dict[str, Any]], None],
+    counted: int,
+    least_s: float,
+    *,
+    cap: float | None = CAP,
+    most_s: float | None = None,
+) -> None:
+    """Run cases one after the other on one cluster; ``keep`` gets the round, the case and what came out."""
     # Only here: to list figures nobody waits for Spark.
     from levelwind.spark.session import start_session
     from levelwind.testing.loopback import LoopbackCluster
 
-    every = [Case(**each) for each in wanted]
-    each_rounds = [rounds] * len(every) if isinstance(rounds, int) else list(rounds)
-    found: dict[str, list[dict[str, Any]]] = {case.name: [] for case in every}
-    capped, began = True, time.perf_counter()
-    with LoopbackCluster(workers=max(case.nodes for case in every)) as cluster:
+    began = time.perf_counter()
+    with LoopbackCluster(workers=max(case.nodes for _, case in due)) as cluster:
         session = start_session(cluster.master, cluster.configuration, log=Path(folder, "spark.log"))
-
-        def put_caps_on() -> None:
-            nonlocal capped
-            cluster.cap(cap)
-            capped = capped and cluster.capped
-
-        most = max(each_rounds)
-        for number in range(most):
-            due = [(p, c) for p, c in enumerate(every) if number >= most - each_rounds[p]]
-            for place, case in due if number % 2 == 0 else due[::-1]:
-                if most_s is not None and time.perf_counter() - began > most_s:
-                    break
-                nodes = cluster.nodes(cap or 1.0, count=case.nodes)
-                at = Path(folder, f"{number}-{place}")
-                own = run_case(case, nodes, session, at, counted, least_s, put_caps_on)
-                found[case.name].append({"round": number, **own})
-                cluster.cap(None)
-    return {"runs": found, "capped": capped, "seconds": time.perf_counter() - began}
+        for place, (number, case) in enumerate(due):
+            if most_s is not None and time.perf_counter() - began > most_s:
+                break
+            nodes = cluster.nodes(cap or 1.0, count=case.nodes)
+            at, started = Path(folder, str(place)), time.perf_counter()
+            cold = COLD if place == 0 else 0
+            run = run_case(case, nodes, session, at, counted, least_s, lambda: cluster.cap(cap), cold)
+            run |= {"capped": cluster.capped, "seconds": time.perf_counter() - started}
+            cluster.cap(None)
+            keep(number, case, run)
+            # Checkpoints of a hundred runs would fill a disk.
+            shutil.rmtree(at, ignore_errors=True)
 
 
 def run_case(
@@ -141,15 +178,19 @@ def run_case(
     folder: Path,
     counted: int,
     least_s: float,
-    put_caps_on: Callable[[], None],
+    put_caps_on: Callable[[], object],
+    cold: int = 0,
 ) -> dict[str, Any]:
-    """Run a case for so many batches and seconds once warm: wall seconds and output rows of each batch."""
+    """Run a case for so many batches and seconds once warm: wall seconds and output rows of each batch.
+
+    ``cold`` batches more than the case needs are left out.
+    """
     from levelwind.spark.api import prepare
 
-    settle = case.settle
     counted = counted if case.counted is None else case.counted
     network = case.network
     placement = case.placement(nodes)
+    settle = case.settle(placement) + cold
     roots = {output.input.source for output in network.outputs.values()}
     steps: list[dict[str, Any]] = []
     boxes_seen: dict[str, list[float]] = {}
@@ -198,7 +239,7 @@ def run_case(
         on_step=note,
         policy=policy,
         period_s=PERIOD_S,
-        moves=_script(case, network, nodes, placement, settle + counted),
+        moves=_script(case, network, nodes, placement, settle),
     )
     pestering = Thread(target=_pester, args=(begun, network, case.requests, asking), daemon=True)
     try:
@@ -236,9 +277,9 @@ def _spent(step: Step) -> list[float]:
 
 
 def _script(
-    case: Case, network: Network, nodes: Cluster, placement: Mapping[str, str], steps: int
+    case: Case, network: Network, nodes: Cluster, placement: Mapping[str, str], begin: int
 ) -> list[Any]:
-    """The last join to another node and back, every so many batches."""
+    """The last join to another node and back, every so many batches, for longer than any run lasts."""
     from levelwind.spark.live import ScriptedMove
 
     if case.move_every is None:
@@ -248,5 +289,26 @@ def _script(
     away = next(name for name in nodes.names if name != home)
     return [
         ScriptedMove(step=step, operators=(join,), target=away if k % 2 == 0 else home)
-        for k, step in enumerate(range(case.settle, steps, case.move_every))
+        for k, step in enumerate(range(begin, begin + LONGEST, case.move_every))
     ]
+
+
+def added_s(runs: Sequence[Mapping[str, Any]]) -> float:
+    """Seconds that a move adds, in the mean: the batches at a move, over those later under the same plan.
+
+    Examples
+    --------
+    >>> steps = [{"wall_s": s, "moves": m} for s, m in ((2.5, 1), (2.1, 0), (2.0, 0), (2.0, 0))]
+    >>> round(added_s([{"steps": steps}]), 3)
+    0.6
+    """
+    added = []
+    for run in runs:
+        steps = run["steps"]
+        starts = [place for place, step in enumerate(steps) if step["moves"]]
+        for start, end in pairwise([*starts, len(steps)]):
+            walls = [step["wall_s"] for step in steps[start:end]]
+            if len(walls) > DISTURBED:
+                usual = median(walls[DISTURBED:])
+                added.append(sum(walls[:DISTURBED]) - DISTURBED * usual)
+    return sum(added) / len(added) if added else 0.0

@@ -25,7 +25,8 @@ class Outcome:
     """What the paper shows, what came out here, and whether the paper's claim holds.
 
     ``paper`` is in words, since most of its figures were printed as pictures only. ``ours`` holds numbers.
-    ``why`` is empty if the claim holds.
+    ``why`` is empty if the claim holds. ``set_up`` says what was run otherwise than in the paper, where that
+    is more than sizes and seeds.
     """
 
     paper: str
@@ -33,6 +34,7 @@ class Outcome:
     claim: str
     holds: bool
     why: str = ""
+    set_up: tuple[str, ...] = ()
 
 
 class Experiment(Protocol):
@@ -62,7 +64,10 @@ class Experiment(Protocol):
         ...
 
 
-def judge(paper: str, claim: str, ours: Mapping[str, Any], checks: Sequence[Check]) -> Outcome:
+def judge(
+    paper: str, claim: str, ours: Mapping[str, Any], checks: Sequence[Check], set_up: tuple[str, ...] = ()
+) -> Outcome:
     """The outcome of a claim with several parts: it holds if all of them do."""
     failed = [check.reason for check in checks if not check.passed]
-    return Outcome(paper=paper, ours=ours, claim=claim, holds=not failed, why="; ".join(failed))
+    why = "; ".join(failed)
+    return Outcome(paper=paper, ours=ours, claim=claim, holds=not failed, why=why, set_up=set_up)

@@ -34,6 +34,7 @@ def write_record(
         "claim": outcome.claim,
         "holds": outcome.holds,
         "why": outcome.why,
+        "set_up": list(outcome.set_up),
         "command": command(name, quick=quick, seed=seed),
         "seed": seed,
         "quick": quick,

@@ -45,6 +45,7 @@ from levelwind.reproduce import (
     table_6_3,
 )
 from levelwind.reproduce.dcape import FIGURES as DCAPE
+from levelwind.reproduce.dcape_pass import EFFORTS, run_together
 from levelwind.reproduce.execution import Mapper, mapper
 from levelwind.reproduce.outcome import Experiment, Item, Outcome, Result
 from levelwind.reproduce.record import write_record
@@ -119,6 +120,7 @@ def run(
     out: Path | str | None = None,
     master: str | None = None,
     workers: int | None = None,
+    minutes: float | None = None,
     progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
     """Run experiments and write a JSON record and a PNG for each.
@@ -133,12 +135,15 @@ def run(
         Directory for the files, ``./reproduced`` by default; made if missing.
     master
         A Spark master to measure on; None for processes here (``workers`` of them, all cores by default).
+    minutes
+        After that the figures of seed 003 begin no further run on their cluster, and are drawn from the
+        rounds that there are. Runs are kept in ``out``: the same call goes on from there.
     progress
         Called as ``progress(done, total, name)`` with the pieces of work of an experiment.
 
     Returns
     -------
-    One dictionary per experiment: name, paper, ours, claim, holds, seconds, why, files.
+    One dictionary per experiment: name, paper, ours, claim, holds, seconds, why, set_up, files.
     """
     selected = select(chosen)
     directory = Path(DIRECTORY if out is None else out)
@@ -146,18 +151,23 @@ def run(
     report = progress or _silent
     answers: list[dict[str, Any]] = []
     done: list[tuple[str, list[Item], list[Result]]] = []
+    together = _together([n for n in selected if n in DCAPE], quick, seed, directory, minutes, report)
     with mapper(master, workers) as mapped:
         for name in selected:
             started = perf_counter()
             experiment = EXPERIMENTS[name]
             items = experiment.cells(quick, seed)
-            twin = _already_measured(experiment, items, done)
-            results = twin[2] if twin else _measure(mapped, name, experiment, items, report)
+            twin = None if name in together else _already_measured(experiment, items, done)
+            results = together.get(name) or (
+                twin[2] if twin else _measure(mapped, name, experiment, items, report)
+            )
             done.append((name, items, results))
             outcome = experiment.summarise(results)
             picture = directory / f"{name}.png"
             experiment.draw(results, picture)
             seconds = perf_counter() - started
+            if name in together:
+                seconds += sum(result["seconds"] for result in results)
             record = write_record(
                 directory,
                 name,
@@ -171,6 +181,22 @@ def run(
             )
             answers.append(_answer(name, outcome, seconds, [record, picture]))
     return answers
+
+
+def _together(
+    names: Sequence[str], quick: bool, seed: int, directory: Path, minutes: float | None, report: Progress
+) -> dict[str, list[Result]]:
+    """Results of figures that show the same runs: a pass over all of them makes each run once."""
+    if not names:
+        return {}
+    found = run_together(
+        {name: list(DCAPE[name].chosen(quick).values()) for name in names},
+        EFFORTS[quick],
+        directory,
+        most_s=None if minutes is None else 60.0 * minutes,
+        tick=report,
+    )
+    return {name: [{**DCAPE[name].cells(quick, seed)[0], **found[name]}] for name in names}
 
 
 def _measure(
@@ -198,6 +224,7 @@ def _answer(name: str, outcome: Outcome, seconds: float, files: Sequence[Path]) 
         "holds": outcome.holds,
         "seconds": round(seconds, 3),
         "why": outcome.why,
+        "set_up": list(outcome.set_up),
         "files": [str(path) for path in files],
     }
 

@@ -181,12 +181,12 @@ class Steward:
     def _statistics(self, step: Step) -> StatisticsReported:
         """The loads, and of everything else only what the manager asks for."""
         layout, wanted = step.program.layout, self.manager.statistics
-        state = {layout.boxes[report.box].name: report.state_bytes for _, report in step.boxes}
+        reports = step.boxes if STATE_BYTES in wanted else ()
         return StatisticsReported(
             at_s=self._now,
             operators=tuple(box.name for box in layout.boxes),
             series=self._window.loads(layout),
-            state_bytes=state if STATE_BYTES in wanted else {},
+            state_bytes={layout.boxes[report.box].name: report.state_bytes for _, report in reports},
             seen={ROWS_OUT: self._window.rows_out(layout)} if ROWS_OUT in wanted else {},
         )
 

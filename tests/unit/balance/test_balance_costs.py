@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from levelwind import plugins
 from levelwind.balance import Situation, make_policy
 from levelwind.balance.costs import STATISTICS, cost_model_names, cost_table, make_cost_model
 from levelwind.balance.costs.protocol import percent_difference
@@ -121,6 +124,42 @@ def test_statistics_are_named_and_known():
     assert make_policy("balance", {"cost": "connections", "most_state": 5}).statistics == {"state_bytes"}
     with pytest.raises(InputError, match="must name a cost model"):
         make_policy("balance", {"cost": "cpuu"})
+
+
+def test_a_third_partys_cost_model_is_used_and_may_read_only_what_is_counted(monkeypatch):
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class LicenceCost:
+        name: ClassVar[str] = "licences"
+        summary: ClassVar[str] = "operators that state a licence; a node's property says how many it bears"
+        origin: ClassVar[str] = "tests"
+        statistics: ClassVar[frozenset[str]] = frozenset()
+        wired: ClassVar[bool] = False
+
+        def capacity(self, situation):
+            return np.array([node.properties["licences"] for node in situation.nodes], dtype=float)
+
+        def amounts(self, situation, node, which):
+            return np.array([float("licence" in situation.facts.properties[k]) for k in which.tolist()])
+
+    class WeatherCost(LicenceCost):
+        statistics: ClassVar[frozenset[str]] = frozenset({"weather"})
+
+    theirs = {"licences": LicenceCost, "weather": WeatherCost}
+
+    def entry_points(*, group, name=None):
+        found = [SimpleNamespace(name=k, load=lambda v=v: v, value=k) for k, v in theirs.items()]
+        return found if group == "levelwind.cost_models" else []
+
+    monkeypatch.setattr(plugins, "entry_points", entry_points)
+    nodes = tuple(Node(name=f"n{k}", properties={"licences": 2 + 2 * k}) for k in range(2))
+    seen = situation([], [0, 0, 0, 1], nodes=nodes)
+    marked = ({"licence": 1}, {"licence": 1}, {}, {})
+    seen = replace(seen, facts=replace(seen.facts, properties=marked))
+    assert cost_table(make_cost_model("licences"), seen).node.tolist() == [1.0, 0.0]
+    moves = make_policy("balance", {"cost": "licences"}).propose(seen, rng=np.random.default_rng(0))
+    assert [(move.operator, move.to) for move in moves] in ([(0, 1)], [(1, 1)])
+    with pytest.raises(InputError, match="only what is counted"):
+        make_policy("balance", {"cost": "weather"})
 
 
 def test_facts_of_a_network():

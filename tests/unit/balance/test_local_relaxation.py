@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from levelwind.balance import Situation, make_policy, surroundings
+from levelwind.balance.facts import make_facts
 from levelwind.balance.surroundings import estimated
 from levelwind.control.events import LatencyMeasured, StatisticsReported
 from levelwind.control.instructions import Move
@@ -164,3 +165,19 @@ def test_a_manager_without_latencies_has_nothing_to_move():
     bare = Cluster(nodes=tuple(Node(name=name) for name in problem.cluster.names))
     report = StatisticsReported(at_s=1.0, operators=problem.physical.names, series=np.full((5, 2), 0.01))
     assert not manager(bare, problem, node).handle(report)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_most_important_query_moves_first(seed):
+    problem, node = world(seed)
+    (free,) = proposed(situation(problem, node))
+    others = [j for j in range(len(node)) if j != free.operator]
+    movable = np.ones(len(node), dtype=bool)
+    movable[free.operator] = False
+    (second,) = proposed(situation(problem, node, movable=movable))
+    given = make_facts(problem.network)
+    priority = np.zeros(len(node))
+    priority[others] = 1.0
+    (found,) = proposed(situation(problem, node, facts=replace(given, priority=priority)))
+    assert found == second
+    assert proposed(situation(problem, node, facts=given)) == (free,)

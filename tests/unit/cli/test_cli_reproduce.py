@@ -12,9 +12,9 @@ from levelwind.errors import chosen_names
 
 RESULTS = [
     {"name": "one", "paper": "twice as good", "ours": {"ratio": 1.987654, "all": [1, 2.0]}, "claim": "c",
-     "holds": True, "seconds": 1.25},
+     "holds": True, "seconds": 1.25, "set_up": ["runs are short"]},
     {"name": "two", "paper": "no worse", "ours": {"worse": True}, "claim": "d", "holds": False,
-     "seconds": 0.5, "why": "it is worse"},
+     "seconds": 0.5, "why": "it is worse", "set_up": ["runs are short", "nodes are few"]},
 ]  # fmt: skip
 
 
@@ -53,6 +53,16 @@ def test_text_shows_paper_and_ours(run, asked):
     assert "✓" in ended.out
     assert "✗" in ended.out
     assert "note: two: it is worse" in ended.err
+    assert ended.err.count("runs are short") == 1
+    assert "note: one, two: unlike the paper, runs are short" in ended.err
+    assert "note: two: unlike the paper, nodes are few" in ended.err
+
+
+def test_minutes_are_handed_on(run, asked):
+    assert run("reproduce", "one", "--minutes", 90).code == 0
+    assert asked["minutes"] == 90
+    assert run("reproduce", "one").code == 0
+    assert asked["minutes"] is None
 
 
 def test_list_runs_nothing(run, asked):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
+
 import numpy as np
 import pytest
 from test_control_manager import box, network
@@ -191,3 +194,48 @@ def test_a_network_that_is_added_is_placed_by_the_loads_that_come_with_it():
     added = network(box("a"), box("b", 0.0), box("c", 0.0))
     placed = manager.handle(QueryAdded(at_s=0.0, network=added, loads={"b": 5.0, "c": 1.0}))
     assert [(each.operator, each.node) for each in placed] == [("b", "n2"), ("c", "n1")]
+
+
+def test_the_memory_that_a_manager_is_said_to_hold_is_what_it_takes():
+    """Against the allocator: what stands in memory once a manager has seen a few reports, its network too."""
+    names = tuple(f"o{k}" for k in range(2000))
+    policy, series = make_policy("balance", {"cost": "output_rate"}), np.full((2000, 10), 0.01)
+
+    def seasoned():
+        placement = {name: f"n{k % 50 + 1}" for k, name in enumerate(names)}
+        rng = np.random.default_rng(0)
+        meter = Meter(
+            Manager(chain(2000), Cluster.equal(50), placement, policy=policy, rng=rng), cpu_clock=lambda: 0.0
+        )
+        for second in range(3):
+            told = StatisticsReported(
+                at_s=float(second), operators=names, series=series, seen={"rows_out": np.ones(2000)}
+            )
+            for move in meter.handle(told):
+                meter.handle(MoveDone(at_s=float(second), operator=move.operator))
+        return meter
+
+    seasoned()  # whatever is imported, compiled and kept for ever
+    gc.collect()
+    tracemalloc.start()
+    try:
+        meter = seasoned()
+        gc.collect()
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    said = meter.footprint(50).memory_bytes
+    assert 0.7 * taken < said < 1.4 * taken
+    assert said / 50 < 100_000
+
+
+def test_a_limit_on_state_has_its_size_reported():
+    assert managed(BOXES, ON_ONE).statistics == frozenset()
+    manager = managed(BOXES, ON_ONE, policy=make_policy("llf_bal"), most_state_bytes=100.0)
+    assert manager.statistics == {"state_bytes"}
+    names, series = ("a", "b", "c"), np.full((3, 2), 0.3)
+    large = dict.fromkeys(names, 1000)
+    told = StatisticsReported(at_s=0.0, operators=names, series=series, state_bytes=large)
+    assert manager.handle(told) == ()
+    assert manager.journal.counts["rejected"] > 0
+    assert manager.handle(StatisticsReported(at_s=1.0, operators=names, series=series)) != ()

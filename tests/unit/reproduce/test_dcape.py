@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,10 @@ from levelwind.frontend import load_network, parse_network
 from levelwind.model import Cluster
 from levelwind.planning import measure
 from levelwind.reproduce import registry
-from levelwind.reproduce.dcape import FIGURES
+from levelwind.reproduce.dcape import FIGURES, SET_UP
 from levelwind.reproduce.dcape_curves import at_least
-from levelwind.reproduce.dcape_runs import Case
+from levelwind.reproduce.dcape_pass import EFFORTS
+from levelwind.reproduce.dcape_runs import SETTLE, Case
 from levelwind.reproduce.query_plans import SIZES, depth_of, query_plan, side_by_side
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -61,31 +63,98 @@ def test_figures_share_names_titles_and_cases():
     assert side_by_side(3, 10.0)["outputs"].keys() == {"out1", "out2", "out3"}
 
 
-def made_up(figure, throughput):
+RUN = {"throughput": 100.0, "connections": 4}
+
+
+def made_up(figure, throughput, quick):
     step = {
-        "wall_s": 2.0, "rows": 10, "memory": 5, "sent": 1, "fullest_s": 0.1, "working_s": 0.2, "cpu_s": 0.4,
+        "wall_s": 2.0, "rows": 10, "moves": 0, "memory": 5, "sent": 1, "fullest_s": 0.1,
+        "working_s": 0.2, "cpu_s": 0.4,
         "manager": {"cpu_s": 0.001, "bytes_in": 10.0, "bytes_out": 1.0, "memory_bytes": 1e4},
     }  # fmt: skip
     runs = {
         case.name: [{"throughput": throughput[label], "steps": [step] * 3, "connections": 4}] * 3
-        for label, case in figure.cases.items()
+        for label, case in figure.chosen(quick).items()
     }
-    return [{"runs": runs, "capped": True}]
+    return [{"runs": runs, "capped": True, "quick": quick}]
+
+
+@pytest.mark.parametrize("quick", [True, False])
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_judge_what_was_measured(name, quick):
+    figure = FIGURES[name]
+    outcome = figure.summarise(made_up(figure, dict.fromkeys(figure.cases, 100.0), quick))
+    assert outcome.ours["capped"]
+    assert outcome.ours["rounds"] == 3
+    assert set(outcome.ours["spread"]) == set(figure.chosen(quick))
+    assert len(outcome.set_up) >= len(SET_UP)
+    # Nothing differs from anything: what must be more is not, and what must not be less is not.
+    more = {"dcape_5_7", "dcape_5_8", "dcape_5_9", "dcape_5_10", "dcape_6_4", "dcape_6_5", "dcape_6_6"}
+    assert outcome.holds is (name not in more), outcome.why
+
+
+def test_what_a_move_adds_is_told_from_where_the_join_stands():
+    """Batches that are longer while the join is away cost nothing; those right after a move do."""
+    figure = FIGURES["dcape_6_3"]
+    (result,) = made_up(figure, dict.fromkeys(figure.cases, 100.0), False)
+    step = result["runs"][figure.cases["moved"].name][0]["steps"][0]
+
+    def judged(extra_s):
+        walls = [3.0 + extra_s, 3.0 + extra_s, 3.0, 3.0, 3.0, 2.0 + extra_s, 2.0 + extra_s, 2.0, 2.0, 2.0]
+        steps = [{**step, "wall_s": wall, "moves": int(k % 5 == 0)} for k, wall in enumerate(walls)]
+        runs = result["runs"] | {figure.cases["moved"].name: [{**RUN, "steps": steps}] * 3}
+        return figure.summarise([{**result, "runs": runs}])
+
+    assert judged(0.0).ours["moved"] == pytest.approx(1.0)
+    assert judged(0.8).holds
+    assert not judged(1.0).holds  # two batches of a second more: 2 s of a minute
 
 
 @pytest.mark.parametrize(
     "name", ["dcape_4_3", "dcape_4_6", "dcape_4_8", "dcape_5_9", "dcape_5_11", "dcape_6_4"]
 )
-def test_figures_judge_and_draw_what_was_measured(name, tmp_path):
+def test_figures_draw_what_was_measured(name, tmp_path):
     figure = FIGURES[name]
-    results = made_up(figure, dict.fromkeys(figure.cases, 100.0))
-    outcome = figure.summarise(results)
-    assert outcome.ours["capped"]
+    results = made_up(figure, dict.fromkeys(figure.cases, 100.0), False)
     figure.draw(results, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 5000
+
+
+def test_a_run_is_steady_when_its_windows_are_full_and_rows_have_made_their_hops():
+    one = Cluster.equal(1)
+    alone = Case(number=2, nodes=1, planner="round_robin")
+    # Three levels of joins with windows of 10 s, in batches of 4 s.
+    assert alone.settle(alone.placement(one)) == SETTLE + 8
+    longer = Case(number=2, nodes=1, planner="round_robin", window_s=60.0)
+    assert longer.settle(longer.placement(one)) == SETTLE + 45
+    chain = Case(number=0, nodes=5, planner="round_robin")
+    assert chain.settle(chain.placement(Cluster.equal(5))) == SETTLE + 4
 
 
 def test_claims_fail_where_the_figures_say_so():
     check = at_least("grouping", "round_robin")
     assert check({"grouping": [3.0, 1.0, 2.0], "round_robin": [2.0, 2.0, 2.0]})[0].passed
     assert not check({"grouping": [1.0], "round_robin": [2.0]})[0].passed
+
+
+def test_figures_that_are_asked_for_together_are_measured_in_one_pass(monkeypatch, tmp_path):
+    asked = []
+
+    def in_no_time(figures, effort, directory, *, most_s, tick):
+        asked.append((list(figures), effort, directory, most_s))
+        found = {
+            name: made_up(FIGURES[name], dict.fromkeys(FIGURES[name].cases, 9.0), True)[0] for name in figures
+        }
+        return {name: {**result, "seconds": 7.0} for name, result in found.items()}
+
+    monkeypatch.setattr(registry, "run_together", in_no_time)
+    answers = registry.run(["dcape_6_3", "dcape_5_7"], quick=True, out=tmp_path, minutes=2.0)
+    assert asked == [(["dcape_6_3", "dcape_5_7"], EFFORTS[True], tmp_path, 120.0)]
+    assert [answer["name"] for answer in answers] == ["dcape_6_3", "dcape_5_7"]
+    assert [answer["holds"] for answer in answers] == [True, False]
+    for answer in answers:
+        assert answer["seconds"] >= 7.0
+        record = json.loads((tmp_path / f"{answer['name']}.json").read_text())
+        assert record["set_up"] == answer["set_up"] != []
+        assert record["quick"]
+        assert (tmp_path / f"{answer['name']}.png").exists()

@@ -9,7 +9,7 @@ from levelwind.errors import InputError
 from levelwind.reproduce import describe, figure_4_5, figure_4_7, names, registry, run
 from levelwind.reproduce.matrices import measure
 
-KEYS = {"name", "paper", "ours", "claim", "holds", "seconds", "why", "files"}
+KEYS = {"name", "paper", "ours", "claim", "holds", "seconds", "why", "set_up", "files"}
 
 
 def few(quick, seed):

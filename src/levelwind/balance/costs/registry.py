@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from levelwind.balance.costs.protocol import CostModel
+from levelwind.balance.costs.protocol import STATISTICS, CostModel
+from levelwind.errors import input_error
 from levelwind.plugins import Registry
 
 BUILT_IN = {
@@ -24,6 +25,13 @@ def cost_model_names() -> tuple[str, ...]:
 
 
 def make_cost_model(name: str, options: Mapping[str, Any] | None = None) -> CostModel:
-    """A cost model with options; a bad name or option is an input error."""
+    """A cost model with options; a bad name or option is an input error, and so is an unknown statistic.
+
+    What nobody counts would never come, and a policy that goes by it would never move anything.
+    """
     model: CostModel = COST_MODELS.make(name, options)
+    unknown = sorted(model.statistics - set(STATISTICS))
+    if unknown:
+        rule = f"a cost model reads only what is counted: {', '.join(STATISTICS)}"
+        raise input_error(rule, key=f"{name}.statistics", value=", ".join(unknown))
     return model
