@@ -68,7 +68,8 @@ def plan(
     """Decide where every operator runs.
 
     With --reuse, operators that do the same to the same rows are one wherever that spares the network
-    something; the answer says who is served by whom.
+    something; the answer says who is served by whom, and which operators have a multicast operator behind
+    them that passes their rows on. levelwind measure and explain take such a plan as it is.
 
     Ends with exit code 1 if there is no plan that keeps all rules.
 
@@ -88,9 +89,15 @@ def plan(
     if reuse:
         from levelwind.sharing import plan_shared
 
-        found = plan_shared(network, planning.cluster_of(cluster), planner, options=options, seed=seed)
+        found = plan_shared(
+            network, planning.cluster_of(cluster), planner, options=options, seed=seed, current=before
+        )
         made, network = found.plan, found.network
-        served = {"shared": dict(found.served_by), "usage_apart": found.usage_apart}
+        served = {
+            "shared": dict(found.served_by),
+            "multicast": list(found.multicast),
+            "usage_apart": found.usage_apart,
+        }
     else:
         made = planning.plan(network, cluster, planner, options=options, seed=seed, current=before)
     placed = made.status is PlanStatus.PLACED

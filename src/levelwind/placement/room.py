@@ -98,7 +98,19 @@ class Room:
             most = int(np.argmax(self.left[resource]))
             left, where = self.left[resource][most], units.problem.cluster.names[most]
             text += f" (it needs {need:.4g}, the most that is left is {left:.4g}, on {where})"
+        for name, (wanted, there) in self.totals().items():
+            if wanted > there * (1 + ROUNDING):
+                text += f"; all operators together need {wanted:.4g} of {name}, all nodes have {there:.4g}"
         return text
+
+    def totals(self) -> dict[str, tuple[float, float]]:
+        """CPU and memory that all units need, without what sending costs, and that all nodes have."""
+        needed = {CPU: self._load, MEMORY: self._held}
+        return {name: (float(need.sum()), float(self._size[name].sum())) for name, need in needed.items()}
+
+    def fits_in_all(self) -> bool:
+        """Whether all nodes together have what all units need: if not, no order of placing helps."""
+        return all(wanted <= there * (1 + ROUNDING) for wanted, there in self.totals().values())
 
     def _needs(self, unit: int, node: int) -> tuple[dict[tuple[str, int], float], float]:
         """What the unit takes on the node and at the other ends of its flows, and of the shared network."""

@@ -25,6 +25,7 @@ from levelwind.loads.arrays import Floats, Ints
 from levelwind.loads.problem import Problem, make_problem
 from levelwind.placement import make_planner
 from levelwind.reproduce.wide_area import aggregations, cluster_of
+from levelwind.space.published import usual_latency
 from levelwind.space.readers import read_rtt_slices
 
 SEATTLE = Path(__file__).with_name("data") / "seattle60.parquet"
@@ -38,9 +39,7 @@ NEAR = 60
 def seattle() -> Floats:
     """One-way ms between 60 hosts in 43 slices; a pair that was not measured has its median over time."""
     slices = np.array(list(read_rtt_slices(SEATTLE)))
-    usual = np.nanmedian(slices, axis=0)
-    usual = np.where(np.isnan(usual), np.nanmedian(usual), usual)
-    return np.where(np.isnan(slices), usual[None], slices)
+    return np.where(np.isnan(slices), usual_latency(slices)[None], slices)
 
 
 def followed(seed: int, *, constant: bool) -> dict[str, Any]:
