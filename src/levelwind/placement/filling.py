@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+import numpy as np
+
 from levelwind.placement.flows import Flows
 from levelwind.placement.protocol import Decision, infeasible
-from levelwind.placement.room import Room
+from levelwind.placement.room import CPU, Room
 
-# So many orders are tried before what found no room in any of them is given up.
-ORDERS = 40
+# So many orders are tried, then so many steps of a search, before what found no room is given up.
+ORDERS, STEPS = 20, 20_000
+# The search goes as deep as there are units; with so many, it would hardly find what the orders missed.
+MOST_UNITS = 300
 Part = TypeVar("Part")
 
 
@@ -27,8 +31,8 @@ def place_all(
     """Place parts one after the other; one that finds no room comes first in another try.
 
     Small units that come first may leave no node with room for a large one, though there is a plan. Whoever
-    found no room chooses before all others the next time, until everything has a place or ``ORDERS`` were
-    tried in vain.
+    found no room chooses before all others the next time. After ``ORDERS`` tries in vain any plan will do:
+    it is searched for, the heaviest unit first, on the node that it fills most.
 
     Parameters
     ----------
@@ -37,7 +41,8 @@ def place_all(
 
     Returns
     -------
-    The room with everything in it, or why there is none. O(orders) times the cost of placing all.
+    The room with everything in it, or why there is none. O(orders) times the cost of placing all, and
+    O(steps × nodes) for the search: with few units and nodes, no plan is missed.
     """
     order = list(parts)
     room, why = Room(flows), ""
@@ -51,7 +56,11 @@ def place_all(
         if at == 0 or not room.fits_in_all():
             return room, infeasible(why)
         order.insert(0, order.pop(at))
-    return room, infeasible(f"{why}; {ORDERS} orders of placing were tried")
+    search = _Search(flows)
+    if len(search.units) <= MOST_UNITS and search.succeeds():
+        return search.room, None
+    whole = 0 < search.steps < STEPS
+    return room, infeasible(why if whole else f"{why}; not all plans were looked at")
 
 
 def _first_stuck(
@@ -62,3 +71,30 @@ def _first_stuck(
         if (unit := place(room, part)) is not None:
             return at, unit
     return None
+
+
+class _Search:
+    """Any plan that fits, by trying nodes for one unit after the other and going back where none is left."""
+
+    def __init__(self, flows: Flows) -> None:
+        self.room = Room(flows)
+        self.steps = STEPS
+        free = np.flatnonzero(flows.units.fixed < 0)
+        load = np.nan_to_num(flows.units.mean_load[free])
+        self.units: list[int] = free[np.argsort(-load, kind="stable")].tolist()
+
+    def succeeds(self, first: int = 0) -> bool:
+        """Whether the units from the first on have found room, given where those before it stand."""
+        if first == len(self.units):
+            return True
+        unit = self.units[first]
+        for node in np.argsort(self.room.left[CPU], kind="stable").tolist():
+            self.steps -= 1
+            if self.steps <= 0:
+                return False
+            if self.room.lacking(unit, node) is None:
+                self.room.place(unit, node)
+                if self.succeeds(first + 1):
+                    return True
+                self.room.remove(unit)
+        return False
