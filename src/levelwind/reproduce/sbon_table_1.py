@@ -78,4 +78,4 @@ def draw(results: Sequence[Result], path: Path) -> None:
             axes.set_xlabel(f"{key} penalty (%)")
             axes.grid(axis="x")
         left.invert_yaxis()
-        left.legend(loc="lower right")
+        left.legend(loc="upper right")
