@@ -47,6 +47,9 @@ class RelaxationPlanner:
 
     k: int = option(K, K_TEXT, least=1)
     load_weight: float = option(0.0, LOAD_TEXT, least=0.0)
+    height: bool = option(
+        False, "coordinates with a height for each node's access line, which the paper lacks"
+    )
     damping: float = option(0.1, "share of the way to rest that a unit goes in a sweep (δ)", least=1e-3)
     rest: float = option(
         0.1, "ms from rest at which the springs stop (F_t over the sum of rates)", least=1e-6
@@ -61,7 +64,7 @@ class RelaxationPlanner:
         room, none = begin(flows)
         if none is not None:
             return none
-        space = cost_space(problem, room, height=False, load_weight_ms=self.load_weight, rng=rng)
+        space = cost_space(problem, room, height=self.height, load_weight_ms=self.load_weight, rng=rng)
         links = make_links(flows, room.nodes)
         points, sweeps = relax(
             links,
