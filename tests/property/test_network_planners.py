@@ -306,3 +306,20 @@ def test_what_all_nodes_together_lack_is_told():
         assert "CPU is short" in answer.notes[0]
         if planner != "optimal_network":
             assert "together need 1.2 of CPU, all nodes have 1" in answer.notes[0]
+
+
+def test_different_shortages_on_different_nodes_are_all_told():
+    """One node lacks CPU for the second operator, the other bandwidth for its rows."""
+    rng = np.random.default_rng(0)
+    cluster = wide_cluster(rng, 2, wire=50.0)
+    streams = {n: Stream(name=n, rate=(1.0,), bytes=100.0, node="n0") for n in "ab"}
+    boxes = {
+        f"o{n}": Operator(name=f"o{n}", spec=Model(), inputs=(Port(source=n),), cost_s=0.7, bytes=1.0)
+        for n in "ab"
+    }
+    for planner in PLANNERS[:5]:
+        answer = planning.plan(Network(streams=streams, operators=boxes), cluster, planner)
+        assert answer.status is PlanStatus.INFEASIBLE
+        assert "is short on 1 of 2 nodes" in answer.notes[0]
+        assert "CPU" in answer.notes[0]
+        assert "bandwidth" in answer.notes[0]
