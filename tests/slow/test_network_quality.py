@@ -164,6 +164,7 @@ def test_coordinates_of_measured_networks_are_reported():
     seattle = next(iter(read_rtt_slices(DATA / "seattle99" / "rtt_s_every16.parquet")))
     for name, latency in (
         ("planetlab490", np.array(network("planetlab490").latency_ms)),
+        ("gtitm", np.array(network("gtitm").latency_ms)),
         ("seattle99", seattle),
     ):
         plain, high = (median_error(embed(latency, config=c), latency) for c in (FLAT, HEIGHT))
