@@ -19,6 +19,7 @@ from levelwind.rewrite.reuse import share, with_multicast
 
 # Equal sums, added up in another order.
 ROUNDING = 1e-12
+MOST_ALONE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,11 +162,15 @@ def usage_alone(
 ) -> float | None:
     """Network usage of queries that share nothing, streams included: each is planned by itself.
 
-    The sum over the queries; None if one of them finds no place. A plan per query.
+    The sum over the queries; None if one of them finds no place, or if there are more than ``MOST_ALONE``:
+    that takes a plan per query.
     """
+    queries = _queries(network)
+    if len(queries) > MOST_ALONE:
+        return None
     asked = _Asked(cluster=cluster, planner=planner, options=options, seed=seed, current=None)
     total = 0.0
-    for own in _queries(network):
+    for own in queries:
         names = set(own)
         read = {port.source for name in own for port in network.operators[name].inputs}
         alone = replace(

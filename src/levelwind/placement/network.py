@@ -99,7 +99,7 @@ class NetworkPlanner:
             status=PlanStatus.PLACED,
             assignment=units.assignment(room.nodes),
             reasons=reasons,
-            notes=(f"{len(groups)} queries, at most {looked} candidates each, latencies {how}",),
+            notes=(f"queries: {len(groups)}; candidates each: at most {looked}; latencies {how}",),
         )
 
 
