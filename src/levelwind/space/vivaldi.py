@@ -62,7 +62,7 @@ class Vivaldi:
     --------
     >>> line = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0))) * 10.0
     >>> nodes = Vivaldi(4, VivaldiConfig(), np.random.default_rng(0))
-    >>> nodes.measure(line, rounds=2000)
+    >>> moved = nodes.measure(line, rounds=2000)
     >>> bool(np.abs(nodes.coordinates.matrix() - line).max() < 1.0)
     True
     """
