@@ -270,3 +270,56 @@ def test_coordinates_alone_never_look_at_the_candidates_latencies():
     probed = measure(problem, decided(problem, "network").assignment).network_usage
     best = measure(problem, decided(problem, "optimal_network").assignment).network_usage
     assert best <= probed < here
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10_000), st.sampled_from(PLANNERS[:5]))
+def test_what_fits_in_some_order_is_placed(seed, planner):
+    """Operators that leave no room for each other if small ones choose first; some plan bears them all."""
+    rng = np.random.default_rng(seed)
+    cluster = wide_cluster(rng, 3)
+    loads = np.concatenate([rng.dirichlet(np.full(int(rng.integers(1, 4)), 4.0)) * 0.97 for _ in range(3)])
+    streams, boxes = {}, {}
+    for k, load in enumerate(np.sort(loads).tolist()):
+        streams[f"s{k}"] = Stream(name=f"s{k}", rate=(1.0,), bytes=1.0, node="n0")
+        boxes[f"o{k}"] = Operator(
+            name=f"o{k}", spec=Model(), inputs=(Port(source=f"s{k}"),), cost_s=load, bytes=1.0
+        )
+    problem = make_problem(Network(streams=streams, operators=boxes), cluster)
+    answer = decided(problem, planner, seed=seed)
+    assert answer.status is PlanStatus.PLACED, answer.notes
+    assert node_loads(problem, answer.assignment).max() <= 1 + 1e-9
+
+
+def test_what_all_nodes_together_lack_is_told():
+    rng = np.random.default_rng(0)
+    cluster = wide_cluster(rng, 2, cpu=0.5)
+    streams = {f"s{k}": Stream(name=f"s{k}", rate=(1.0,), node="n0") for k in range(3)}
+    boxes = {
+        f"o{k}": Operator(name=f"o{k}", spec=Model(), inputs=(Port(source=f"s{k}"),), cost_s=0.4)
+        for k in range(3)
+    }
+    network = Network(streams=streams, operators=boxes)
+    for planner in PLANNERS:
+        answer = planning.plan(network, cluster, planner)
+        assert answer.status is PlanStatus.INFEASIBLE
+        assert "CPU is short" in answer.notes[0]
+        if planner != "optimal_network":
+            assert "together need 1.2 of CPU, all nodes have 1" in answer.notes[0]
+
+
+def test_different_shortages_on_different_nodes_are_all_told():
+    """One node lacks CPU for the second operator, the other bandwidth for its rows."""
+    rng = np.random.default_rng(0)
+    cluster = wide_cluster(rng, 2, wire=50.0)
+    streams = {n: Stream(name=n, rate=(1.0,), bytes=100.0, node="n0") for n in "ab"}
+    boxes = {
+        f"o{n}": Operator(name=f"o{n}", spec=Model(), inputs=(Port(source=n),), cost_s=0.7, bytes=1.0)
+        for n in "ab"
+    }
+    for planner in PLANNERS[:5]:
+        answer = planning.plan(Network(streams=streams, operators=boxes), cluster, planner)
+        assert answer.status is PlanStatus.INFEASIBLE
+        assert "is short on 1 of 2 nodes" in answer.notes[0]
+        assert "CPU" in answer.notes[0]
+        assert "bandwidth" in answer.notes[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import ClassVar
 
 import numpy as np
@@ -12,10 +13,12 @@ from levelwind.balance.surroundings import Surroundings
 from levelwind.loads.arrays import Floats, Ints, sum_by
 from levelwind.placement.pairs import Flags
 from levelwind.plugins import option
-from levelwind.space import CostSpace, VivaldiConfig, embed
+from levelwind.space import Coordinates, CostSpace, VivaldiConfig, embed
 
 # Springs in one step: with its neighbours fixed, a unit rests at their weighted centroid.
 SEED = 0
+MOST_KNOWN = 64
+_KNOWN: dict[bytes, Coordinates] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +34,9 @@ class LocalRelaxationPolicy:
 
     Notes
     -----
-    Without latencies it proposes nothing. O(rounds × nodes) for coordinates, then O(arcs + units × k).
+    Without latencies it proposes nothing. O(rounds × nodes) for coordinates of latencies that are new, then
+    O(arcs + units × k). Of 60 candidates that are all no better, the best seems 3 standard errors better
+    once in 13 times; with 2 it would be three times out of four.
     """
 
     name: ClassVar[str] = "local_relaxation"
@@ -42,7 +47,7 @@ class LocalRelaxationPolicy:
     displacement: float = option(
         5.0, "ms between rest point and node below which nothing is looked up", least=0.0
     )
-    certainty: float = option(2.0, "standard errors of the latencies that a saving must exceed", least=0.0)
+    certainty: float = option(3.0, "standard errors of the latencies that a saving must exceed", least=0.0)
     saving: float = option(0.1, "least share of an operator's network usage that a move must save", least=0.0)
     probe: bool = option(True, "look up the candidates' real latencies, not only their coordinates")
     load_weight: float = option(0.0, "how many ms a full node moves away in the cost space", least=0.0)
@@ -54,7 +59,7 @@ class LocalRelaxationPolicy:
             return ()
         load = situation.series.mean(axis=1)
         level = sum_by(situation.node, load, len(situation.cpu))
-        coordinates = embed(around.latency_ms, config=VivaldiConfig(height=True), seed=SEED)
+        coordinates = _coordinates(around.latency_ms)
         space = CostSpace(
             coordinates=coordinates, load=level / situation.cpu, load_weight_ms=self.load_weight
         )
@@ -114,6 +119,19 @@ class LocalRelaxationPolicy:
         if sure[chosen] <= max(self.saving * usage[-1], 1e-12):
             return None
         return float(saved[chosen]), int(near[chosen])
+
+
+def _coordinates(latency_ms: Floats) -> Coordinates:
+    """Coordinates of a matrix, remembered: latencies seldom change from one period to the next.
+
+    O(nodes²) to recognise a matrix, O(rounds × nodes) to place its nodes.
+    """
+    key = blake2b(np.ascontiguousarray(latency_ms).tobytes()).digest()
+    if key not in _KNOWN:
+        while len(_KNOWN) >= MOST_KNOWN:
+            del _KNOWN[next(iter(_KNOWN))]
+        _KNOWN[key] = embed(latency_ms, config=VivaldiConfig(height=True), seed=SEED)
+    return _KNOWN[key]
 
 
 def _between(latency: Floats, places: Ints, other: Ints, outward: Flags) -> Floats:

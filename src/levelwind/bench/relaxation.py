@@ -21,7 +21,7 @@ from levelwind.placement import make_planner
 from levelwind.placement.flows import Flow, make_flows
 from levelwind.placement.units import make_units
 from levelwind.reproduce.wide_area import aggregations, cluster_of
-from levelwind.space import Coordinates, CostSpace, embed, find_routes, transit_stub
+from levelwind.space import Coordinates, CostSpace, VivaldiConfig, embed, find_routes, transit_stub
 
 NAME = "relaxation"
 QUERIES, LIMIT_S, ROUNDS = 1000, 2.0, 5
@@ -37,7 +37,7 @@ def run(settings: Settings, *, queries: int = QUERIES) -> Result:
     latency = find_routes(topology).latency_ms
     cluster = cluster_of(latency, topology)
     problem = make_problem(aggregations(rng, cluster.names, queries), cluster)
-    coordinates = embed(latency)
+    coordinates = embed(latency, config=VivaldiConfig(height=False))
 
     def ours() -> float:
         settings.step("relaxation")

@@ -52,7 +52,7 @@ def explain(
         levelwind explain examples/worked.yaml --nodes 2 --placement - --operator o1
     """
     network, cluster = read_both(network_file, cluster_file, nodes)
-    made = read_plan(placement_file, network, cluster)
+    made, network = read_plan(placement_file, network, cluster)
     from levelwind import planning
 
     found = planning.explain(network, cluster, made, operator, seed=seed)

@@ -86,31 +86,50 @@ def read_both(network: Path, cluster: Path | None, nodes: int | None) -> tuple[N
 def read_placement(
     file: Path, network: Network, cluster: Cluster
 ) -> tuple[Placement, Mapping[str, Any] | None]:
-    """A placement of every operator of the network, and the whole plan if the file holds one."""
+    """A placement of every operator of the network, and the whole plan if the file holds one.
+
+    A plan with reuse is for fewer operators than the network has: see `planned_network`.
+    """
     from levelwind.frontend import check_placement
     from levelwind.rewrite import split
 
     placement, plan = _load_placement(file)
-    problems = check_placement(placement, split(network).names, cluster)
+    with _named(_shown(file)):
+        planned = planned_network(network, plan)
+    problems = check_placement(placement, split(planned).names, cluster)
     if problems:
         raise InputError(replace(problem, file=_shown(file)) for problem in problems)
     return placement, plan
 
 
-def read_plan(file: Path, network: Network, cluster: Cluster) -> Plan:
-    """A placement as a plan: with its planner and reasons if the file states them."""
+def planned_network(network: Network, plan: Mapping[str, Any] | None) -> Network:
+    """The network that a plan is for: if it was made with reuse, that in which operators serve others."""
+    shared, multicast = (plan or {}).get("shared"), (plan or {}).get("multicast")
+    if not shared and not multicast:
+        return network
+    from levelwind.rewrite.reuse import as_planned
+
+    if not isinstance(shared, dict) or not isinstance(multicast, list | None):
+        rule = "a plan with reuse must say who is served by whom, and name the multicast operators"
+        raise input_error(rule, key="shared", value=shared)
+    return as_planned(network, {str(k): str(v) for k, v in shared.items()}, [str(m) for m in multicast or ()])
+
+
+def read_plan(file: Path, network: Network, cluster: Cluster) -> tuple[Plan, Network]:
+    """A placement as a plan, with its planner and reasons if the file states them, and what it is for."""
     from levelwind.model import Plan, PlanStatus
 
     placement, stated = read_placement(file, network, cluster)
     found = stated.get("reasons") if stated else None
     reasons = {k: v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}
     planner = stated.get("planner") if stated else None
-    return Plan(
+    plan = Plan(
         planner=planner if isinstance(planner, str) else "",
         status=PlanStatus.PLACED,
         placement=placement,
         reasons=reasons,
     )
+    return plan, planned_network(network, stated)
 
 
 def read_current(file: Path | None, network: Network, cluster: Cluster) -> Placement | None:

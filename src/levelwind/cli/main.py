@@ -45,6 +45,7 @@ from levelwind.cli.size import size
 from levelwind.cli.stats import stats
 from levelwind.cli.status import status
 from levelwind.cli.stop import stop
+from levelwind.cli.topology import topology
 from levelwind.cli.windows import windows
 from levelwind.errors import InputError, did_you_mean, input_error
 
@@ -61,6 +62,7 @@ COMMANDS = (
     policies,
     cost_models,
     simulate,
+    topology,
     probe,
     run,
     status,

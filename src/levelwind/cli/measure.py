@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from levelwind.cli.errors import DONE
 from levelwind.cli.figures import measure_table
-from levelwind.cli.inputs import read_both, read_placement
+from levelwind.cli.inputs import planned_network, read_both, read_placement
 from levelwind.cli.options import (
     ClusterFile,
     FormatOption,
@@ -35,8 +35,11 @@ def measure(
         levelwind measure examples/worked.yaml --nodes 2 --placement -
     """
     network, cluster = read_both(network_file, cluster_file, nodes)
-    stands, _ = read_placement(placement_file, network, cluster)
+    stands, stated = read_placement(placement_file, network, cluster)
     before = None if from_file is None else read_placement(from_file, network, cluster)[0]
+    network = planned_network(network, stated)
+    if before is not None:  # what was placed then may be served by others now
+        before = {name: node for name, node in before.items() if name in stands}
     from levelwind import planning
 
     found = planning.measure(network, cluster, stands, seed=seed, moved_from=before)

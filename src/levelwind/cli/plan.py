@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 # Above this many operators nobody reads their names: counts by kind say more.
 _MOST_NAMES = 60
+_MOST_SHARED = 8
 
 OutputFile = Annotated[
     Path | None,
@@ -48,7 +50,7 @@ Reuse = Annotated[
     bool,
     typer.Option(
         "--reuse",
-        help="Let queries use each other's equal operators where that lowers network usage.",
+        help="Let queries use each other's equal operators where that does not raise network usage.",
     ),
 ]
 
@@ -67,8 +69,9 @@ def plan(
 ) -> int:
     """Decide where every operator runs.
 
-    With --reuse, operators that do the same to the same rows are one wherever that spares the network
-    something; the answer says who is served by whom.
+    With --reuse, operators that do the same to the same rows are one wherever that does not raise network
+    usage; the answer says who is served by whom, and which operators have a multicast operator behind
+    them that passes their rows on. levelwind measure and explain take such a plan as it is.
 
     Ends with exit code 1 if there is no plan that keeps all rules.
 
@@ -86,11 +89,18 @@ def plan(
 
     served: dict[str, Any] = {}
     if reuse:
-        from levelwind.sharing import plan_shared
+        from levelwind.sharing import plan_shared, usage_alone
 
-        found = plan_shared(network, planning.cluster_of(cluster), planner, options=options, seed=seed)
+        wide = planning.cluster_of(cluster)
+        found = plan_shared(network, wide, planner, options=options, seed=seed, current=before)
+        alone = usage_alone(network, wide, planner, options=options, seed=seed)
         made, network = found.plan, found.network
-        served = {"shared": dict(found.served_by), "usage_apart": found.usage_apart}
+        served = {
+            "shared": dict(found.served_by),
+            "multicast": list(found.multicast),
+            "usage_apart": found.usage_apart,
+            "usage_alone": alone,
+        }
     else:
         made = planning.plan(network, cluster, planner, options=options, seed=seed, current=before)
     placed = made.status is PlanStatus.PLACED
@@ -98,10 +108,25 @@ def plan(
         _replace(output_file, json_text({**made.as_dict(), **served}))
     elif output_file is not None:
         note(f"there is no plan to write to {output_file}")
-    remarks = made.as_dict()["notes"]
     whole = {**made.as_dict(), **served}
+    remarks = [*whole["notes"], *_sharing(served)]
     answer(format, lambda: whole, lambda: plan_text(made, network, cluster), remarks=remarks)
     return DONE if placed else NO
+
+
+def _sharing(served: Mapping[str, Any]) -> list[str]:
+    """What reuse did, in words."""
+    if not served:
+        return []
+    pairs = [f"{name} by {by}" for name, by in served["shared"].items()]
+    some = ", ".join(pairs[:_MOST_SHARED]) + (" …" if len(pairs) > _MOST_SHARED else "")
+    said = [f"{plural(len(pairs), 'operator')} served by others: {some}" if pairs else "nothing is shared"]
+    if served["multicast"]:
+        said.append(f"rows passed on by a multicast operator: those of {', '.join(served['multicast'])}")
+    for key, which in (("usage_apart", "without shared operators"), ("usage_alone", "each query by itself")):
+        if served[key] is not None:
+            said.append(f"network usage {which}: {number(served[key])}")
+    return said
 
 
 def plan_text(made: Plan, network: Network, cluster: Cluster) -> RenderableType:

@@ -11,9 +11,11 @@ import numpy as np
 from levelwind.loads.arrays import Floats
 from levelwind.loads.problem import Problem
 from levelwind.model import PlanStatus
+from levelwind.placement.filling import begin, place_all
 from levelwind.placement.flows import Flow, Flows, latency_seconds, make_flows
-from levelwind.placement.mapping import begin, by_latency, free_in_order, refusal
+from levelwind.placement.mapping import by_latency, free_in_order
 from levelwind.placement.protocol import Decision, infeasible
+from levelwind.placement.room import CPU, Room
 from levelwind.placement.units import make_units
 
 
@@ -62,13 +64,18 @@ def _at_ends(problem: Problem, rng: np.random.Generator, *, downstream: bool) ->
     latency = latency_seconds(units)
     above, below = ends_of(flows)
     luck = rng.random(len(problem.cpu))
-    for unit in free_in_order(units):
+
+    def place(room: Room, unit: int) -> int | None:
         wanted = below[unit] if downstream else above[unit]
         # By rate where rows go to; by chance, the same for a whole query, where they come from.
         first = sorted(wanted, key=lambda node: -wanted[node] if downstream else luck[node])
-        rest = by_latency(latency, first[0]) if first else _emptiest(room.left["CPU"])
-        if room.first_fit(unit, [*(first[:1] if downstream else first), *rest]) is None:
-            return refusal(room, unit)
+        rest = by_latency(latency, first[0]) if first else _emptiest(room.left[CPU])
+        found = room.first_fit(unit, [*(first[:1] if downstream else first), *rest])
+        return unit if found is None else None
+
+    room, none = place_all(flows, free_in_order(units), place)
+    if none is not None:
+        return none
     where = "the node of the output it feeds" if downstream else "the node of a stream that feeds it"
     reasons = ["pinned" if units.fixed[u] >= 0 else where for u in units.of.tolist()]
     return Decision(status=PlanStatus.PLACED, assignment=units.assignment(room.nodes), reasons=reasons)

@@ -10,9 +10,11 @@ import numpy as np
 from levelwind.loads.problem import Problem
 from levelwind.model import PlanStatus
 from levelwind.placement.ends import ends_of
+from levelwind.placement.filling import begin, place_all
 from levelwind.placement.flows import latency_seconds, make_flows
-from levelwind.placement.mapping import begin, by_latency, free_in_order, refusal
+from levelwind.placement.mapping import by_latency, free_in_order
 from levelwind.placement.protocol import Decision, infeasible
+from levelwind.placement.room import Room
 from levelwind.placement.units import make_units
 from levelwind.space.routes import Routes, find_routes
 
@@ -48,7 +50,8 @@ class IpMulticastPlanner:
         router = [at[name] for name in problem.cluster.names]
         node_at = {place: node for node, place in enumerate(router)}
         above, below = ends_of(flows)
-        for unit in free_in_order(units):
+
+        def place(room: Room, unit: int) -> int | None:
             target = max(below[unit], key=lambda node: below[unit][node], default=None)
             order: list[int] = []
             if target is not None:
@@ -56,8 +59,11 @@ class IpMulticastPlanner:
                 order = [node_at[place] for place in meeting if place in node_at]
             near = target if target is not None else next(iter(above[unit]), None)
             rest = by_latency(latency, near) if near is not None else range(len(problem.cpu))
-            if room.first_fit(unit, [*order, *rest]) is None:
-                return refusal(room, unit)
+            return unit if room.first_fit(unit, [*order, *rest]) is None else None
+
+        room, none = place_all(flows, free_in_order(units), place)
+        if none is not None:
+            return none
         reasons = ["pinned" if units.fixed[u] >= 0 else "where its routes meet" for u in units.of.tolist()]
         return Decision(status=PlanStatus.PLACED, assignment=units.assignment(room.nodes), reasons=reasons)
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from levelwind.loads.arrays import Floats, Ints
 from levelwind.loads.problem import Problem
-from levelwind.placement.flows import Flows
-from levelwind.placement.protocol import Decision, infeasible
 from levelwind.placement.room import Room
 from levelwind.placement.units import Units
 from levelwind.space import CostSpace, VivaldiConfig, embed
@@ -62,15 +60,3 @@ def by_latency(latency_s: Floats, node: int) -> list[int]:
     """All nodes, nearest to one of them first, itself before all."""
     order: Ints = np.argsort(latency_s[:, node] + latency_s[node], kind="stable")
     return [node, *(int(other) for other in order if other != node)]
-
-
-def refusal(room: Room, unit: int) -> Decision:
-    """Nothing fits."""
-    return infeasible(room.shortage(unit))
-
-
-def begin(flows: Flows) -> tuple[Room, Decision | None]:
-    """The room that fixed units leave, or why there is none."""
-    room = Room(flows)
-    problem = room.overfull()
-    return room, None if problem is None else infeasible(problem)

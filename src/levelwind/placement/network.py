@@ -11,8 +11,9 @@ from levelwind.loads.arrays import Floats, Ints
 from levelwind.loads.problem import Problem
 from levelwind.model import PlanStatus
 from levelwind.placement.descent import cost_of, descend
+from levelwind.placement.filling import begin, place_all
 from levelwind.placement.flows import latency_seconds, make_flows
-from levelwind.placement.mapping import K_TEXT, LOAD_TEXT, K, begin, cost_space, first_points, refusal
+from levelwind.placement.mapping import K_TEXT, LOAD_TEXT, K, cost_space, first_points
 from levelwind.placement.protocol import Decision, infeasible, option
 from levelwind.placement.room import CPU, Room
 from levelwind.placement.trees import groups_of, make_group, tree_optimum
@@ -75,11 +76,16 @@ class NetworkPlanner:
         free = np.flatnonzero(units.fixed < 0).tolist()
         groups = groups_of(flows, free, entries=False)
         looked = 0
-        for members in groups:
+
+        def place(room: Room, members: tuple[int, ...]) -> int | None:
+            nonlocal looked
             short, width = _place(room, members, space, points, self.k, latency)
             looked = max(looked, width)
-            if short is not None:
-                return refusal(room, short)
+            return short
+
+        room, none = place_all(flows, groups, place)
+        if none is not None:
+            return none
         if any(flow.home < 0 and len(flow.readers) > 1 for flow in flows.flows):
             # Queries that read one stream gain by standing together, which those placed first did not know.
             for members in groups:
@@ -93,7 +99,7 @@ class NetworkPlanner:
             status=PlanStatus.PLACED,
             assignment=units.assignment(room.nodes),
             reasons=reasons,
-            notes=(f"{len(groups)} queries, at most {looked} candidates each, latencies {how}",),
+            notes=(f"queries: {len(groups)}; candidates each: at most {looked}; latencies {how}",),
         )
 
 
@@ -161,12 +167,26 @@ def _try(room: Room, wanted: dict[int, int]) -> int | None:
 
 
 def _place_each(room: Room, members: tuple[int, ...], candidates: Ints, latency: Floats) -> int | None:
-    """Unit by unit where it costs least and fits; all or none. Returns the first that fits nowhere."""
+    """Unit by unit where it costs least and fits, all or none; returns one that fits nowhere.
+
+    A unit that finds no room chooses first in another try.
+    """
+    order, short = list(members), None
+    for _ in members:
+        short = _place_in_order(room, order, candidates, latency)
+        if short is None or short == order[0]:
+            break
+        order.remove(short)
+        order.insert(0, short)
+    return short
+
+
+def _place_in_order(room: Room, order: list[int], candidates: Ints, latency: Floats) -> int | None:
     done: list[int] = []
-    for unit in members:
+    for unit in order:
         cost = room.flows.at(unit, candidates, room.nodes, latency)
-        order = candidates[np.argsort(cost, kind="stable")].tolist()
-        if room.first_fit(unit, order) is None:
+        by_cost = candidates[np.argsort(cost, kind="stable")].tolist()
+        if room.first_fit(unit, by_cost) is None:
             for other in done:
                 room.remove(other)
             return unit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,8 +12,8 @@ import numpy as np
 from levelwind.loads.arrays import Floats, Ints
 from levelwind.loads.problem import Problem
 from levelwind.model import PlanStatus
+from levelwind.placement.filling import begin
 from levelwind.placement.flows import Flows, latency_seconds, make_flows
-from levelwind.placement.mapping import begin
 from levelwind.placement.protocol import Decision, infeasible, option
 from levelwind.placement.room import Room
 from levelwind.placement.trees import groups_of, make_group, tree_optimum
@@ -71,8 +72,9 @@ class OptimalNetworkPlanner:
             if count > self.limit:
                 return _refused(count, self.limit, "the least usage overloads a node")
             room, _ = begin(flows)
-            if _first_that_fits(room, tuple(free), latency) is None:
-                return infeasible("no plan keeps every node within its CPU, memory and bandwidth")
+            short = _first_that_fits(room, tuple(free), latency)
+            if short is not None:
+                return infeasible(f"no plan fits: {short} is short")
             how = "least network usage of the plans that fit"
         reasons = ["pinned" if units.fixed[u] >= 0 else how for u in units.of.tolist()]
         return Decision(
@@ -85,19 +87,23 @@ def _refused(count: int, limit: int, why: str) -> Decision:
     return Decision(status=PlanStatus.REFUSED, notes=(note,))
 
 
-def _first_that_fits(room: Room, members: tuple[int, ...], latency_s: Floats) -> list[int] | None:
+def _first_that_fits(room: Room, members: tuple[int, ...], latency_s: Floats) -> str | None:
+    """Place the units by the cheapest plan that fits; if none does, what stops the most plans."""
+    stopped: Counter[str] = Counter()
     for nodes in _plans(room.flows, members, room.nodes, latency_s):
         done: list[int] = []
         for unit, node in zip(members, nodes, strict=True):
-            if room.lacking(unit, node) is not None:
+            lacking = room.lacking(unit, node)
+            if lacking is not None:
+                stopped[lacking] += 1
                 break
             room.place(unit, node)
             done.append(unit)
         if len(done) == len(members):
-            return nodes
+            return None
         for unit in done:
             room.remove(unit)
-    return None
+    return stopped.most_common(1)[0][0]
 
 
 def _plans(flows: Flows, members: tuple[int, ...], nodes: Ints, latency_s: Floats) -> Iterator[list[int]]:

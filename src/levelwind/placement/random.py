@@ -10,6 +10,7 @@ import numpy as np
 from levelwind.loads.problem import Problem
 from levelwind.model import PlanStatus
 from levelwind.placement.balance import place_by_load
+from levelwind.placement.filling import begin, place_all
 from levelwind.placement.flows import make_flows
 from levelwind.placement.protocol import Decision, infeasible
 from levelwind.placement.room import Room
@@ -87,14 +88,20 @@ class RandomNodePlanner:
         units = make_units(problem)
         if units.conflicts:
             return infeasible(*units.conflicts)
-        room = Room(make_flows(units))
-        if (why := room.overfull()) is not None:
-            return infeasible(why)
-        for unit in np.flatnonzero(units.fixed < 0).tolist():
+        flows = make_flows(units)
+        _, none = begin(flows)
+        if none is not None:
+            return none
+
+        def place(room: Room, unit: int) -> int | None:
             first = int(rng.integers(len(problem.cpu)))
-            if room.first_fit(unit, (first,)) is None:
-                others = rng.permutation(len(problem.cpu)).tolist()
-                if room.first_fit(unit, others) is None:
-                    return infeasible(room.shortage(unit))
+            if room.first_fit(unit, (first,)) is not None:
+                return None
+            others = rng.permutation(len(problem.cpu)).tolist()
+            return unit if room.first_fit(unit, others) is None else None
+
+        room, none = place_all(flows, np.flatnonzero(units.fixed < 0).tolist(), place)
+        if none is not None:
+            return none
         reasons = ["pinned" if units.fixed[unit] >= 0 else "chance" for unit in units.of.tolist()]
         return Decision(status=PlanStatus.PLACED, assignment=units.assignment(room.nodes), reasons=reasons)

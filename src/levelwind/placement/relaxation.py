@@ -9,19 +9,19 @@ import numpy as np
 
 from levelwind.loads.problem import Problem
 from levelwind.model import PlanStatus
+from levelwind.placement.filling import begin, place_all
 from levelwind.placement.flows import make_flows
 from levelwind.placement.mapping import (
     K_TEXT,
     LOAD_TEXT,
     K,
-    begin,
     cost_space,
     first_points,
     free_in_order,
     nearest_with_room,
-    refusal,
 )
 from levelwind.placement.protocol import Decision, infeasible, option
+from levelwind.placement.room import Room
 from levelwind.placement.units import make_units
 from levelwind.placement.virtual import MOST_SWEEPS, make_links, relax
 
@@ -47,6 +47,9 @@ class RelaxationPlanner:
 
     k: int = option(K, K_TEXT, least=1)
     load_weight: float = option(0.0, LOAD_TEXT, least=0.0)
+    height: bool = option(
+        False, "coordinates with a height for each node's access line, which the paper lacks"
+    )
     damping: float = option(0.1, "share of the way to rest that a unit goes in a sweep (δ)", least=1e-3)
     rest: float = option(
         0.1, "ms from rest at which the springs stop (F_t over the sum of rates)", least=1e-6
@@ -61,7 +64,7 @@ class RelaxationPlanner:
         room, none = begin(flows)
         if none is not None:
             return none
-        space = cost_space(problem, room, height=False, load_weight_ms=self.load_weight, rng=rng)
+        space = cost_space(problem, room, height=self.height, load_weight_ms=self.load_weight, rng=rng)
         links = make_links(flows, room.nodes)
         points, sweeps = relax(
             links,
@@ -70,9 +73,13 @@ class RelaxationPlanner:
             damping=min(self.damping, 1.0),
             rest_ms=self.rest,
         )
-        for unit in free_in_order(units):
-            if nearest_with_room(room, unit, space, points[unit], self.k) is None:
-                return refusal(room, unit)
+
+        def place(room: Room, unit: int) -> int | None:
+            return unit if nearest_with_room(room, unit, space, points[unit], self.k) is None else None
+
+        room, none = place_all(flows, free_in_order(units), place)
+        if none is not None:
+            return none
         reasons = ["pinned" if units.fixed[u] >= 0 else "nearest node with room" for u in units.of.tolist()]
         return Decision(
             status=PlanStatus.PLACED if sweeps < MOST_SWEEPS else PlanStatus.NOT_CONVERGED,

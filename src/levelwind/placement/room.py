@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 import numpy as np
@@ -85,20 +85,34 @@ class Room:
         return None
 
     def shortage(self, unit: int) -> str:
-        """Why no node takes the unit: the resource that is short on most nodes, and by how much."""
+        """Why no node takes the unit: what is short on how many nodes, and by how much."""
         units = self.flows.units
         names = ", ".join(units.problem.physical.names[j] for j in units.members[unit])
-        short: dict[str, int] = defaultdict(int)
-        for node in range(len(units.problem.cpu)):
-            short[self.lacking(unit, node) or CPU] += 1
-        resource = max(short, key=lambda name: short[name])
+        every = range(len(units.problem.cpu))
+        short = Counter(self.lacking(unit, node) or CPU for node in every)
+        (resource, most), *others = short.most_common()
         text = f"no node has room for {names}: {resource} is short"
-        need = {CPU: self._load[unit], MEMORY: self._held[unit]}.get(resource)
-        if need is not None:
-            most = int(np.argmax(self.left[resource]))
-            left, where = self.left[resource][most], units.problem.cluster.names[most]
+        if others:
+            rest = "".join(f", {other} on {count}" for other, count in others)
+            text += f" on {most} of {len(every)} nodes{rest}"
+        elif resource in (CPU, MEMORY):
+            need = (self._load if resource == CPU else self._held)[unit]
+            widest = int(np.argmax(self.left[resource]))
+            left, where = self.left[resource][widest], units.problem.cluster.names[widest]
             text += f" (it needs {need:.4g}, the most that is left is {left:.4g}, on {where})"
+        for name, (wanted, there) in self.totals().items():
+            if wanted > there * (1 + ROUNDING):
+                text += f"; all operators together need {wanted:.4g} of {name}, all nodes have {there:.4g}"
         return text
+
+    def totals(self) -> dict[str, tuple[float, float]]:
+        """CPU and memory that all units need, without what sending costs, and that all nodes have."""
+        needed = {CPU: self._load, MEMORY: self._held}
+        return {name: (float(need.sum()), float(self._size[name].sum())) for name, need in needed.items()}
+
+    def fits_in_all(self) -> bool:
+        """Whether all nodes together have what all units need: if not, no order of placing helps."""
+        return all(wanted <= there * (1 + ROUNDING) for wanted, there in self.totals().values())
 
     def _needs(self, unit: int, node: int) -> tuple[dict[tuple[str, int], float], float]:
         """What the unit takes on the node and at the other ends of its flows, and of the shared network."""

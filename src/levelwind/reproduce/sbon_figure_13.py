@@ -7,14 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from levelwind import planning
-from levelwind.model import Cluster, Network
 from levelwind.reproduce import style
 from levelwind.reproduce.outcome import Check, Item, Outcome, Result, judge
 from levelwind.reproduce.statistics import rounded
 from levelwind.reproduce.wide_area import cluster_of, same_producers
 from levelwind.reproduce.worlds import cell_seed
-from levelwind.sharing import plan_shared
+from levelwind.sharing import plan_shared, usage_alone
 from levelwind.space import TransitStub, find_routes, transit_stub
 
 TITLE = "Network usage of four queries over the same producers: apart, shared, with multicast"
@@ -24,7 +22,7 @@ CLAIM = (
 )
 CONSUMERS, PASSED = 4, 0.25
 SMALL = TransitStub(transit_domains=4, transit_nodes=4, stub_domains=32, stub_nodes=5)
-KINDS = {"apart": "each on its own", "shared": "shared", "multicast": "shared, with multicast"}
+KINDS = {"apart": "each on its own", "shared": "shared", "multicast": "shared,\nwith multicast"}
 
 
 def cells(quick: bool, seed: int) -> list[Item]:
@@ -41,27 +39,12 @@ def measure(item: Item) -> Result:
     shared, relayed = (plan_shared(network, cluster, multicast=relay) for relay in (False, True))
     return {
         **item,
-        "apart": alone(network, cluster),
+        "apart": usage_alone(network, cluster),
         "shared": shared.usage,
         "multicast": relayed.usage,
         "unshared_together": shared.usage_apart,
         "served": len(shared.served_by),
     }
-
-
-def alone(network: Network, cluster: Cluster) -> float:
-    """Network usage of the queries, each planned and run by itself."""
-    total = 0.0
-    for name, output in network.outputs.items():
-        own = output.input.source
-        single = Network(
-            streams=network.streams, operators={own: network.operators[own]}, outputs={name: output}
-        )
-        worth = planning.plan(single, cluster, "network").measures
-        assert worth is not None
-        assert worth.network_usage is not None
-        total += worth.network_usage
-    return total
 
 
 def summarise(results: Sequence[Result]) -> Outcome:

@@ -72,6 +72,7 @@ def draw(results: Sequence[Result], path: Path) -> None:
         axes.bar(range(NODES), shown["usage"], color="#CCCCCC")
         for name, colour in zip(PLANNERS, (style.ORANGE, style.BLUE), strict=True):
             axes.bar(shown[name], shown["usage"][shown[name]], color=colour, label=name)
-        axes.set_xlabel("node, by network usage")
+        axes.set_xticks(range(0, NODES, 3))
+        axes.set_xlabel("node, by network usage (0: the best)")
         axes.set_ylabel("network usage (bytes in transit)")
         axes.legend()

@@ -24,6 +24,7 @@ SMALL = TransitStub(transit_domains=2, transit_nodes=4, stub_domains=18, stub_no
 JITTER, SPIKES = 0.1, 0.05
 ROUNDS, STEP = 1000, 20
 FILTERS = {"filter": 10, "raw": 1}
+TICKS_MS = (3, 5, 10, 20, 50, 100)
 
 
 def cells(quick: bool, seed: int) -> list[Item]:
@@ -78,6 +79,8 @@ def draw(results: Sequence[Result], path: Path) -> None:
             value = np.mean([r[name]["movement_ms"] for r in results], axis=0)
             axes.plot(at, value, color=colour, label=label)
         axes.set_yscale("log")
+        axes.set_yticks(TICKS_MS, [f"{ms:g}" for ms in TICKS_MS])
+        axes.set_yticks([], minor=True)
         axes.set_xlabel("measurements by each node")
         axes.set_ylabel("movement per measurement (ms)")
         axes.legend()

@@ -15,7 +15,8 @@ from levelwind.reproduce.statistics import rounded
 TITLE = "Network usage over queries"
 PAPER = "At the 80th percentile relaxation causes 14% more traffic than the optimum, producer 48%"
 CLAIM = (
-    "At the 80th percentile relaxation causes at most half of the traffic that producer adds to the optimum"
+    "At the 80th percentile relaxation (on coordinates with heights) causes at most half of the traffic that "
+    "producer adds to the optimum"
 )
 cells = sbon_placements.cells
 measure = sbon_placements.measure
@@ -27,6 +28,7 @@ COLOURS = dict(
             style.BLUE,
             style.SKY,
             style.ORANGE,
+            style.ORANGE,
             style.GREEN,
             style.PURPLE,
             style.VERMILION,
@@ -35,6 +37,8 @@ COLOURS = dict(
         strict=True,
     )
 )
+# In figure 9 consumer lies on IP multicast's curve: neither adds any delay.
+DASHED = ("consumer", "relaxation")
 
 
 def summarise(results: Sequence[Result]) -> Outcome:
@@ -42,8 +46,8 @@ def summarise(results: Sequence[Result]) -> Outcome:
     at = SHARES.index(0.8)
     high = {name: float(np.mean([r[name]["usage_quantiles"][at] for r in results])) for name in PLANNERS}
     over = {name: value / high["optimal"] - 1.0 for name, value in high.items()}
-    half = over["relaxation"] <= 0.5 * over["producer"]
-    checks = [Check(passed=half, reason=f"{over['relaxation']:.0%} against {over['producer']:.0%}")]
+    half = over["relaxation_height"] <= 0.5 * over["producer"]
+    checks = [Check(passed=half, reason=f"{over['relaxation_height']:.0%} against {over['producer']:.0%}")]
     return judge(PAPER, CLAIM, rounded({"over_optimum_at_80": over}), checks)
 
 
@@ -59,6 +63,7 @@ def draw_distribution(axes: object, results: Sequence[Result], key: str, scale: 
     """Distribution functions, the mean of the networks' quantiles."""
     for name in PLANNERS:
         value = np.mean([r[name][key] for r in results], axis=0) * scale
-        axes.plot(value, SHARES, color=COLOURS[name], label=LABELS[name])  # type: ignore[attr-defined]
+        line = "--" if name in DASHED else "-"
+        axes.plot(value, SHARES, line, color=COLOURS[name], label=LABELS[name])  # type: ignore[attr-defined]
     axes.legend(loc="lower right")  # type: ignore[attr-defined]
     axes.set_ylim(0, 1)  # type: ignore[attr-defined]

@@ -1,4 +1,9 @@
-"""Queries placed on transit-stub networks by every planner: what table 1, figures 8 and 9 are drawn from."""
+"""Queries placed on transit-stub networks by every planner: what table 1, figures 8 and 9 are drawn from.
+
+What relaxation is worth depends on its coordinates. The paper does not state their error here; on PlanetLab
+it saw 9%. Three dimensions alone are off by 16% on these networks, with heights by 9.5%: both are measured,
+and the paper's claims are judged with heights, where the coordinates are about as good as the paper's.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +22,7 @@ PLANNERS: dict[str, tuple[str, dict[str, Any]]] = {
     "optimal": ("optimal_network", {}),
     "network": ("network", {}),
     "network_coordinates": ("network", {"probe": False}),
+    "relaxation_height": ("relaxation", {"height": True}),
     "relaxation": ("relaxation", {}),
     "ip_multicast": ("ip_multicast", {}),
     "producer": ("producer", {}),
@@ -27,7 +33,8 @@ LABELS = {
     "optimal": "optimal",
     "network": "network, probed (ours)",
     "network_coordinates": "network, coordinates (ours)",
-    "relaxation": "relaxation",
+    "relaxation_height": "relaxation, heights",
+    "relaxation": "relaxation, no heights",
     "ip_multicast": "IP multicast",
     "producer": "producer",
     "consumer": "consumer",
@@ -68,8 +75,6 @@ def measure(item: Item) -> Result:
             "usage_quantiles": np.quantile(usage, SHARES).tolist(),
             "delay_quantiles": np.quantile(delay, SHARES).tolist(),
         }
-    found["coordinate_error"] = median_error(embed(latency), latency)
-    found["coordinate_error_with_height"] = median_error(
-        embed(latency, config=VivaldiConfig(height=True)), latency
-    )
+    for key, height in (("coordinate_error", False), ("coordinate_error_with_height", True)):
+        found[key] = median_error(embed(latency, config=VivaldiConfig(height=height)), latency)
     return found

@@ -1,7 +1,9 @@
 """Expressions in one form: equal texts for expressions that mean the same, however they were written.
 
-The case of keywords, spacing, brackets, the order of equals and of conditions that cannot fail do not matter.
-What could change which rows are errors is left alone: `b <> 0 AND a / b > 1` is not `a / b > 1 AND b <> 0`.
+The case of keywords, spacing, brackets, the order of equals, of summands, of factors, of lists and of
+conditions that cannot fail do not matter. What could change which rows are errors is left alone:
+`b <> 0 AND a / b > 1` is not `a / b > 1 AND b <> 0`. So is what could change the last digit of a float:
+`a + (b + c)` is not `(a + b) + c`.
 """
 
 from __future__ import annotations
@@ -48,6 +50,7 @@ def _form(tree: Expr) -> Expr:
     from sqlglot import expressions as exp
 
     turned: dict[type[Any], type[Any]] = {exp.GT: exp.LT, exp.GTE: exp.LTE}
+    opposite: dict[type[Any], type[Any]] = {exp.EQ: exp.NEQ, exp.NEQ: exp.EQ}
 
     def change(node: Expr) -> Expr:
         if isinstance(node, exp.Paren):
@@ -56,13 +59,21 @@ def _form(tree: Expr) -> Expr:
             return exp.to_identifier(node.this, quoted=False)  # backticks do not make another column
         if type(node) in turned:
             return turned[type(node)](this=node.expression, expression=node.this)
-        if isinstance(node, exp.EQ | exp.NEQ):
+        if isinstance(node, exp.EQ | exp.NEQ | exp.NullSafeEQ | exp.Add | exp.Mul):
             sides = sorted((node.this, node.expression), key=_text)
             return type(node)(this=sides[0], expression=sides[1])
+        if isinstance(node, exp.Not) and type(node.this) in opposite:
+            return opposite[type(node.this)](this=node.this.this, expression=node.this.expression)
+        if isinstance(node, exp.Between) and not node.args.get("symmetric"):
+            low = exp.LTE(this=node.args["low"], expression=node.this.copy())
+            return exp.And(this=low, expression=exp.LTE(this=node.this, expression=node.args["high"]))
+        if isinstance(node, exp.In) and all(_cannot_fail(each) for each in node.expressions):
+            node.set("expressions", sorted(node.expressions, key=_text))
+            return node
         if isinstance(node, exp.And | exp.Or):
             parts = list(node.flatten(unnest=True))
             if all(_cannot_fail(part) for part in parts):
-                parts.sort(key=_text)
+                parts = [part for _, part in sorted({_text(part): part for part in parts}.items())]
             whole = parts[0]
             for part in parts[1:]:
                 whole = type(node)(this=whole, expression=part)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
+from levelwind.errors import InputError, Problem, did_you_mean
 from levelwind.model import Join, Model, Multijoin, Network, Operator, Port, SqlRead, SqlWrite, Union
 from levelwind.model.frozen import frozen_mapping
 from levelwind.rewrite.canonical import canonical, qualifiers
@@ -114,6 +115,31 @@ def with_multicast(network: Network, name: str) -> Network:
     return replace(network, operators={**network.operators, relay: passing}, outputs=outputs)
 
 
+def as_planned(network: Network, served_by: Mapping[str, str], multicast: Collection[str]) -> Network:
+    """The network that a plan with reuse is for, from what the plan says of it.
+
+    Raises
+    ------
+    InputError
+        If it names operators that the network does not have.
+    """
+    known = network.operators
+    problems = [
+        Problem(
+            rule="must be an operator of the network", key=key, value=name, hint=did_you_mean(name, known)
+        )
+        for key, names in (("shared", (*served_by, *served_by.values())), ("multicast", multicast))
+        for name in names
+        if name not in known
+    ]
+    if problems:
+        raise InputError(problems)
+    shared = _rewired(network, served_by)
+    for name in multicast:
+        shared = with_multicast(shared, name)
+    return shared
+
+
 def shared_anew(network: Network, running: Shared) -> Shared:
     """Share a network that was changed while it ran: what computes rows already goes on doing so."""
     return share(network, prefer=running.network.operators)
@@ -163,7 +189,10 @@ def _key(operator: Operator, keys: Mapping[str, object], *, models: bool) -> obj
         return operator.name
     inputs = tuple((keys.get(port.source, port.source), port.route) for port in operator.inputs)
     rules = (operator.pinned, operator.table, operator.movable, operator.varying, operator.split)
-    stated = (operator.cost_s, operator.selectivity) if isinstance(operator.spec, Model) else ()
+    # What a model puts out is what it states, the size of its rows included.
+    stated = (
+        (operator.cost_s, operator.selectivity, operator.bytes) if isinstance(operator.spec, Model) else ()
+    )
     return operator.kind, _plain(operator.spec), inputs, rules, stated
 
 

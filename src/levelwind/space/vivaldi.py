@@ -31,7 +31,8 @@ class VivaldiConfig:
     dimensions
         Of the latency space. Three, as in the paper.
     height
-        Whether each node has a height besides its position: what its access line adds to every path.
+        Whether each node has a height besides its position: what its access line adds to every path. The
+        paper has none; on transit-stub networks the median error is 17% without and 10% with heights.
     neighbours
         How many nodes each node measures, chosen once by chance. Vivaldi's paper finds 64 enough.
     rounds
@@ -43,7 +44,7 @@ class VivaldiConfig:
     """
 
     dimensions: int = 3
-    height: bool = False
+    height: bool = True
     neighbours: int = 64
     rounds: int = 600
     gain: float = 0.25
@@ -61,7 +62,7 @@ class Vivaldi:
     --------
     >>> line = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0))) * 10.0
     >>> nodes = Vivaldi(4, VivaldiConfig(), np.random.default_rng(0))
-    >>> nodes.measure(line, rounds=2000)
+    >>> moved = nodes.measure(line, rounds=2000)
     >>> bool(np.abs(nodes.coordinates.matrix() - line).max() < 1.0)
     True
     """

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from levelwind.balance import Situation, make_policy, surroundings
+from levelwind.balance import Situation, local_relaxation, make_policy, surroundings
 from levelwind.balance.facts import make_facts
 from levelwind.balance.surroundings import estimated
 from levelwind.control.events import LatencyMeasured, StatisticsReported
@@ -18,6 +18,7 @@ from levelwind.loads import make_problem
 from levelwind.model import Cluster, Node
 from levelwind.placement import measure
 from levelwind.reproduce.wide_area import aggregations, cluster_of
+from levelwind.space import embed
 from levelwind.testing import check_policy
 
 
@@ -89,6 +90,25 @@ def test_what_may_be_chance_moves_nothing():
     assert proposed(situation(problem, node, around=sure))
     assert not proposed(situation(problem, node, around=unsure))
     assert proposed(situation(problem, node, around=unsure), certainty=0.0)
+
+
+def test_latencies_that_have_not_changed_are_embedded_once(monkeypatch):
+    asked = []
+    monkeypatch.setattr(local_relaxation, "_KNOWN", {})
+    monkeypatch.setattr(local_relaxation, "MOST_KNOWN", 2)
+
+    def counted(latency, **more):
+        asked.append(latency)
+        return embed(latency, **more)
+
+    monkeypatch.setattr(local_relaxation, "embed", counted)
+    worlds = [situation(*world(seed)) for seed in (1, 2, 3)]
+    first = [proposed(each) for each in worlds]
+    assert len(asked) == 3
+    assert proposed(worlds[2]) == first[2]
+    assert len(asked) == 3
+    assert proposed(worlds[0]) == first[0]  # forgotten meanwhile: there is room for two
+    assert len(asked) == 4
 
 
 def test_means_and_errors_of_reports():

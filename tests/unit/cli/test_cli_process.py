@@ -98,8 +98,20 @@ def examples() -> list[str]:
         text = (function.__doc__ or "").partition("Example")[2].partition("\n")[2]
         joined = re.sub(r"\|\n\s+", "| ", text.strip())
         found += [line.strip() for line in joined.splitlines()]
-    # Runs need Spark and a run to look at: tests/spark has them.
-    elsewhere = ("demo", "run", "status", "stats", "move", "add", "remove", "windows", "stop", "probe")
+    # Runs need Spark and a run to look at: tests/spark has them. Published networks are not in the project.
+    elsewhere = (
+        "demo",
+        "run",
+        "status",
+        "stats",
+        "move",
+        "add",
+        "remove",
+        "windows",
+        "stop",
+        "probe",
+        "topology",
+    )
     found = [line for line in found if line.split()[1] not in elsewhere]
     return [line for line in found if not line.startswith("levelwind reproduce") or "--list" in line]
 

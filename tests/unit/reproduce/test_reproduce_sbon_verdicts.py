@@ -22,6 +22,7 @@ from levelwind.reproduce.sbon_placements import PLANNERS, SHARES
 USUAL = {name: usage for name, (usage, _) in sbon_table_1.PRINTED.items()} | {
     "network": 0.03,
     "network_coordinates": 0.1,
+    "relaxation_height": 0.15,
 }
 
 
@@ -93,8 +94,8 @@ def movement(last=0.01, error=0.05):
     [
         (sbon_table_1, placements(), placements(late=0.01)),
         (sbon_table_1, placements(), placements(ip_multicast=0.5)),
-        (sbon_table_1, placements(), placements(relaxation=0.5)),
-        (sbon_figure_8, placements(), placements(relaxation=0.4)),
+        (sbon_table_1, placements(), placements(relaxation_height=0.5)),
+        (sbon_figure_8, placements(), placements(relaxation_height=0.4)),
         (sbon_figure_9, placements(), placements(tail=0.4)),
         (sbon_figure_9, placements(), placements(faster=0.0)),
         (sbon_figure_10, twins(), twins(saved=-0.1)),
