@@ -24,6 +24,8 @@ from levelwind.diffusion.router import Method
 ROUNDS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 # What is at most so many times the least counts as about the least.
 ABOUT = 1.01
+# Once windows are full, work swings less than while they fill: found on other joins than the tests have.
+SWING_WHEN_FULL = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,7 @@ def advise(
     *,
     horizon_s: float,
     allowed: tuple[Method, ...] = ("atr", "ctr"),
+    full: bool = True,
     segment_s: float | None = None,
     now: tuple[Method, int] | None = None,
     worth: float = 0.1,
@@ -64,6 +67,8 @@ def advise(
     ----------
     horizon_s
         Over which time hosts' work is to be even.
+    full
+        Whether windows are full, or fill during that time.
     segment_s
         A segment length that is given; None: the best.
     now
@@ -75,7 +80,7 @@ def advise(
     """
     lengths = [segment_s] if segment_s else [horizon_s / (shape.instances * rounds) for rounds in ROUNDS]
     masters = [
-        [aligned_busiest(shape, measured, master, each, horizon_s) for each in lengths]
+        [aligned_busiest(shape, measured, master, each, horizon_s, full=full) for each in lengths]
         for master in range(shape.streams)
     ]
     master = _best_master(masters, 0 if now is None else now[1], worth)
@@ -123,7 +128,13 @@ def _best_master(works: Sequence[Sequence[float]], now: int, worth: float) -> in
 
 
 def aligned_busiest(
-    shape: JoinShape, measured: Measured, master: int, segment_s: float, horizon_s: float
+    shape: JoinShape,
+    measured: Measured,
+    master: int,
+    segment_s: float,
+    horizon_s: float,
+    *,
+    full: bool = True,
 ) -> float:
     """CPU seconds per second of the busiest host under aligned routing."""
     partners = measured.partners(shape.windows_us)
@@ -148,7 +159,8 @@ def aligned_busiest(
     by_chance = (1 - grown) * _chance(sum(measured.rates), horizon_s, m) + grown * _chance(
         measured.rates[master], horizon_s, m
     )
-    return total / m * (uneven + grown * _swing(shape, measured, segment_s, rounds)) * by_chance
+    swing = _swing(shape, measured, segment_s, rounds) * (SWING_WHEN_FULL if full else 1.0)
+    return total / m * (uneven + grown * swing) * by_chance
 
 
 def _swing(shape: JoinShape, measured: Measured, segment_s: float, rounds: float) -> float:

@@ -87,10 +87,11 @@ def run(
         method: Method = "ctr" if algorithm.startswith("ctr") else "atr"
         master = 0
         if algorithm == "auto":
-            advice = advise(shape, measured, horizon_s=float(seconds))
+            advice = advise(shape, measured, horizon_s=float(seconds), full=False)
             method, master, segment_s = advice.method, advice.master, advice.segment_s
         elif algorithm == "atr":
-            master = advise(shape, measured, horizon_s=float(seconds), allowed=("atr",)).master
+            advice = advise(shape, measured, horizon_s=float(seconds), full=False, allowed=("atr",))
+            master = advice.master
         if method == "atr":
             length = segment_s or PLAIN_SEGMENT_S
             if algorithm == "atr" and segment_s is None:

@@ -136,7 +136,7 @@ def worst_over(cases, *, filled=False):
     for n, m, window_s, x in cases:
         shape = JoinShape(windows_us=(window_s * S,) * n, instances=m)
         measured = Measured.of([MANY] * n, x / (MANY * window_s))
-        advice = advise(shape, measured, horizon_s=HORIZON_S)
+        advice = advise(shape, measured, horizon_s=HORIZON_S, full=filled)
 
         def busiest(method, length, case=(n, m, window_s, x)):
             skip = case[2] if filled else 0
@@ -175,8 +175,11 @@ def test_auto_chooses_about_the_best():
 
 
 @pytest.mark.slow
-def test_auto_chooses_about_the_best_over_the_grid():
-    assert worst_over(GRID) <= 1.1
+@pytest.mark.parametrize("filled", [False, True])
+def test_auto_chooses_about_the_best_over_the_grid(filled):
+    worst = worst_over(GRID, filled=filled)
+    print(f"\nat worst {worst:.3f}")
+    assert worst <= 1.1
 
 
 def test_tuning_finds_the_peak():

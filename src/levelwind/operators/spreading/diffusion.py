@@ -171,7 +171,13 @@ class Diffuser:
         horizon = max(LEAST_HORIZON_S, router.batch_s)
         now = (router.method, router.master)
         advice = advise(
-            self.shape, router.measured, horizon_s=horizon, allowed=allowed, segment_s=stated, now=now
+            self.shape,
+            router.measured,
+            horizon_s=horizon,
+            full=router.counted_s * MICROSECONDS >= self.shape.longest_us,
+            allowed=allowed,
+            segment_s=stated,
+            now=now,
         )
         before = _in_force(router)
         router.method, router.master = advice.method, advice.master
