@@ -83,7 +83,7 @@ def advise(
         [aligned_busiest(shape, measured, master, each, horizon_s, full=full) for each in lengths]
         for master in range(shape.streams)
     ]
-    master = _best_master(masters, 0 if now is None else now[1], worth)
+    master = _best_master(measured, masters, 0 if now is None else now[1], worth)
     works = masters[master]
     # The longest that is about as good as the best: the fewer segments there are, the less there is to lay.
     aligned, length = next(
@@ -116,14 +116,18 @@ def advise(
     return replace(advice, why=reasons_of(advice, shape, measured, named)["reason"])
 
 
-def _best_master(works: Sequence[Sequence[float]], now: int, worth: float) -> int:
-    """The stream with the least work as master, at its best segment length; the present one if about as good.
+def _best_master(measured: Measured, works: Sequence[Sequence[float]], now: int, worth: float) -> int:
+    """Of the streams that conditions link to most others, the one with the least work as master.
 
-    Mostly the one that sends the fewest copies, [1]'s equation 2. But rows that have few partners anywhere
-    else are best looked for at the master first, where each host has a part of them only.
+    Mostly the one that sends the fewest copies, [1]'s equation 2; the present one if about as good. A row
+    that is linked to the master looks there first, where each host has a part of the rows only. Others must
+    look for partners in whole windows before, on every host that has a copy.
     """
     least = [min(own) for own in works]
-    best = min(range(len(least)), key=lambda master: least[master])
+    links = [measured.links(stream) for stream in range(len(works))]
+    best = min(range(len(works)), key=lambda master: (-links[master], least[master]))
+    if links[best] > links[now]:
+        return best
     return best if least[best] < (1 - worth) * least[now] else now
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -36,10 +36,16 @@ class Measured:
     """What is known of the streams: rows per second, and the chance that a pair of rows agrees.
 
     ``selectivity[i, k]`` is that of a row of i (or a partial group that ends with i) and a row of k.
+    ``unlinked`` are pairs of streams, smaller number first, about which nothing is asked.
     """
 
     rates: tuple[float, ...]
     selectivity: tuple[tuple[float, ...], ...]
+    unlinked: frozenset[tuple[int, int]] = frozenset()
+
+    def links(self, stream: int) -> int:
+        """With how many others something is asked of a stream."""
+        return len(self.rates) - 1 - sum(stream in pair for pair in self.unlinked)
 
     @classmethod
     def of(cls, rates: Sequence[float], selectivity: float | Sequence[Sequence[float]]) -> Measured:
@@ -79,7 +85,8 @@ class Measured:
                     found[i][k] = float(asked[i, k])
                 else:
                     found[i][k] = float(asked[:, k].min())
-        return cls.of(rates, found)
+        unlinked = frozenset(chances.keys() - told.keys())
+        return replace(cls.of(rates, found), unlinked=unlinked)
 
     def partners(self, windows_us: Sequence[int]) -> Floats:
         """``x[i, k] = σ · r · W``: the rows of k's window that agree with a row of i, in the mean."""

@@ -20,8 +20,10 @@ from levelwind.runtime.program import Box, Layout, Program
 
 # What was measured before counts so much less with each step: about the last thirty steps matter.
 FADE = 0.97
+# The same for what corrections go by: about the last five, or they would answer to what is long over.
+FADE_RECENT = 0.8
 # An instance that is x times as loaded as the mean gets x to this power less with each step: a small one,
-# since what was measured tells of the last thirty steps. Never more, or less, than so many times its part.
+# since what is given now is worked off a window later. Never more, or less, than so many times its part.
 GAIN, MOST_CORRECTION = 0.03, 4.0
 # Below so many CPU seconds, loads are noise.
 LEAST_WORK_S = 1e-3
@@ -40,6 +42,8 @@ class NodeHeard(msgspec.Struct, array_like=True, frozen=True):
 class Heard(msgspec.Struct, frozen=True, omit_defaults=True):
     """What was measured so far: wall seconds, nodes, and CPU seconds of parts of spread joins, faded alike.
 
+    ``recent`` are the parts' CPU seconds again, faded sooner.
+
     ``corrections``, by operator that sends: how much more or less each of its instances is given than its
     node's capacity says, since it was found to be less or more loaded than the others.
     """
@@ -47,6 +51,7 @@ class Heard(msgspec.Struct, frozen=True, omit_defaults=True):
     wall_s: float = 0.0
     nodes: dict[str, NodeHeard] = {}
     parts: dict[str, float] = {}
+    recent: dict[str, float] = {}
     corrections: dict[str, tuple[float, ...]] = {}
 
 
@@ -73,6 +78,7 @@ def heard_after(
         for name, old in before.nodes.items()
     }
     parts = {name: FADE * old for name, old in before.parts.items()}
+    recent = {name: FADE_RECENT * old for name, old in before.recent.items()}
     for report in reports:
         if report.node < 0:
             continue
@@ -86,7 +92,8 @@ def heard_after(
             box = layout.boxes[own.box]
             if isinstance(box.operator.spec, JoinPart) and own.rows_in:
                 parts[box.name] = parts.get(box.name, 0.0) + own.cpu_s
-    heard = Heard(FADE * before.wall_s + wall_s, nodes, parts)
+                recent[box.name] = recent.get(box.name, 0.0) + own.cpu_s
+    heard = Heard(FADE * before.wall_s + wall_s, nodes, parts, recent)
     corrections = {
         box.name: _Join(box, program, heard, cluster).corrected(before.corrections.get(box.name))
         for box in senders
@@ -155,7 +162,7 @@ class _Join:
         work = [0.0] * len(self.nodes)
         for part in self.parts:
             assert isinstance(part.operator.spec, JoinPart)
-            work[part.operator.spec.instance] += self.heard.parts.get(part.name, 0.0)
+            work[part.operator.spec.instance] += self.heard.recent.get(part.name, 0.0)
         if sum(work) < LEAST_WORK_S:
             return before
         loads = []

@@ -16,9 +16,10 @@ from levelwind.diffusion.reasons import reasons_of
 from levelwind.diffusion.router import Method, Router, new_router
 from levelwind.diffusion.saving import restore, save
 from levelwind.errors import input_error
-from levelwind.model import Diffusion, Operator
+from levelwind.model import Diffusion, Multijoin, Operator
 from levelwind.model.operator import PATHS, aligned_route, coordinated_route
 from levelwind.operators.join_pairs import times_of
+from levelwind.operators.multijoin.kernel import Multijoiner, make_multijoin
 from levelwind.operators.protocol import Kernel, Stepped
 from levelwind.operators.rows import BEGINNING, END, Arrived, RowType
 from levelwind.operators.spreading.columns import ERA, ROLE, SLOT
@@ -56,7 +57,19 @@ def make_diffusion(operator: Operator, inputs: Sequence[RowType]) -> Kernel:
         segment_us=stated,
         selectivity=min(1.0, spec.selectivity) ** (1 / max(1, len(windows) - 1)),
         weights=join.diffuse.weights,
+        master=_most_linked(operator, join, inputs),
     )
+
+
+def _most_linked(operator: Operator, join: Multijoin, inputs: Sequence[RowType]) -> int:
+    """The stream about which and another most conditions are asked, as the first master; of equals the first.
+
+    To change masters later means to send rows twice for two windows.
+    """
+    plain = make_multijoin(replace(operator, spec=join), inputs)
+    assert isinstance(plain, Multijoiner)
+    links = [sum(stream in pair for pair in plain.condition.linked) for stream in range(len(inputs))]
+    return links.index(max(links))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +86,7 @@ class Diffuser:
     segment_us: int | None
     selectivity: float
     weights: tuple[float, float, float] = (1.0, 0.0, 0.0)
+    master: int = 0
     told: Reported | None = None
 
     def hearing(self, told: Reported) -> Kernel:
@@ -141,6 +155,7 @@ class Diffuser:
             self.shape,
             measured=Measured.of([1.0] * self.shape.streams, self.selectivity),
             method=method,
+            master=self.master,
             segment_us=self.segment_us or max(1, round(SEGMENT_PER_WINDOW * longest)),
             slot_us=shortest_slot_us(self.shape),
             hosts=hosts,
