@@ -169,6 +169,12 @@ class Layout:
         return {name: frozenset(others) for name, others in found.items()}
 
 
+def _side_by_side(box: Box) -> tuple[str, int | None] | None:
+    """The join and the hop that a part of a spread join belongs to; None for other boxes."""
+    spec = box.operator.spec
+    return (spec.of, spec.hop) if isinstance(spec, JoinPart) else None
+
+
 def depends_on_order(operator: Operator) -> bool:
     """Whether its result depends on the order of rows of one event time."""
     if not isinstance(operator.spec, Aggregate):
@@ -204,10 +210,27 @@ class Program:
 
     @cached_property
     def levels(self) -> tuple[int, ...]:
-        """The superstep in which each box runs: one later than what it reads from another node."""
+        """The superstep in which each box runs: one later than what it reads from another node.
+
+        Instances of a spread join run in the same one. If one that stands where its rows come from ran at
+        once, the others would begin after it, and not beside it. O(boxes + arcs), a few times.
+        """
+        least: dict[tuple[str, int | None], int] = {}
+        while True:
+            levels = self._levels(least)
+            found: dict[tuple[str, int | None], int] = {}
+            for box, level in zip(self.layout.boxes, levels, strict=True):
+                if (side := _side_by_side(box)) is not None:
+                    found[side] = max(level, found.get(side, 0))
+            if found == least:
+                return levels
+            least = found
+
+    def _levels(self, least: Mapping[tuple[str, int | None], int]) -> tuple[int, ...]:
         levels: list[int] = []
         for box in self.layout.boxes:
-            level = 0
+            side = _side_by_side(box)
+            level = 0 if side is None else least.get(side, 0)
             for port in box.operator.inputs:
                 for source in self.layout.boxes_of.get(port.source, ()):
                     hop = self.home[source.index] != self.home[box.index]

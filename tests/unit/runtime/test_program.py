@@ -211,6 +211,25 @@ class TestProgram:
         assert list(program(of, **{"h[1]": "n2"}).levels) == [0, 0, 1]
         assert list(program(of).levels) == [0, 0, 0]
 
+    @pytest.mark.parametrize("method", ["atr", "ctr"])
+    def test_instances_of_a_spread_join_run_beside_each_other(self, method):
+        join = {
+            "name": "j",
+            "kind": "multijoin",
+            "inputs": {"a": "a", "b": "b", "c": "a"},
+            "windows": {"a": "1s", "b": "1s", "c": "1s"},
+            "where": "a.v = b.v",
+            "diffuse": {"method": method, "instances": 2},
+        }
+        of = layout(join)
+        found = program(of, **{box.name: "n2" for box in of.boxes if box.name.startswith("j[1")})
+        levels = {box.name: found.levels[box.index] for box in of.boxes}
+        # The first stands where its rows come from, and could run at once.
+        assert levels["j[0]"] == levels["j[1]"] == 1
+        assert levels["j[in]"] == 0
+        assert levels["j"] == max(levels.values()) == (2 if method == "atr" else 3)
+        assert set(program(of).levels) == {0}
+
     def test_in_the_next_batch_hops_take_no_superstep(self):
         found = program(layout(*CHAIN, hops="next"), g="n2", h="n3")
         assert not found.within
