@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from levelwind.balance.protocol import Policy
-from levelwind.control.allotment import logical_loads, pinned_groups, without_foreign_places
+from levelwind.control.allotment import logical_loads, pinned_groups
 from levelwind.control.crossings import Crossings
 from levelwind.control.distances import checked_latencies
 from levelwind.control.events import (
@@ -33,19 +33,18 @@ from levelwind.control.events import (
 from levelwind.control.instructions import Alarm, Drop, Instruction, Move, Place
 from levelwind.control.journal import REJECTED, Journal, Record
 from levelwind.control.manager import JOURNAL, Manager
+from levelwind.control.membership import Membership
 from levelwind.control.plans import refused
 from levelwind.control.queries import (
     allotted,
     groups_of,
-    part_of,
     part_of_cluster,
     queries_of,
     standing_groups,
 )
 from levelwind.control.reports import checked_series
 from levelwind.control.standing import UnderWay
-from levelwind.errors import InputError, Problem, did_you_mean, input_error
-from levelwind.loads.arrays import Ints
+from levelwind.errors import did_you_mean, input_error
 from levelwind.model import Cluster, Network, Node
 from levelwind.rewrite import split
 
@@ -95,17 +94,16 @@ class TopManager:
         journal_size: int = JOURNAL,
         **options: Any,
     ) -> None:
-        self.network, self._cluster, self._key = network, cluster, groups
+        self._cluster, self._key = cluster, groups
         self._policy, self._difference = policy, difference
         self._rng, self._options = rng, options
         self.journal = Journal(journal_size)
         found = groups_of(cluster, groups)
         self._group_of_node = {node.name: group for group, nodes in found.items() for node in nodes}
         self._nodes = {node.name: node for node in cluster.nodes}
-        self._queries = queries_of(network)
-        self._group = standing_groups(network, self._queries, placement, self._group_of_node)
+        standing = standing_groups(network, queries_of(network), placement, self._group_of_node)
+        self._books = Membership(network, standing)
         self._crossings = Crossings()
-        self._parts: tuple[tuple[str, ...], dict[str, tuple[tuple[str, ...], Ints]]] = ((), {})
         self.lower: dict[str, Manager] = {}
         # Nodes that were there when it was last looked, and those that have been found missing since.
         self._alive = {group: {node.name for node in nodes} for group, nodes in found.items()}
@@ -122,9 +120,13 @@ class TopManager:
                 journal_size=journal_size,
                 **options,
             )
-        self._learn_names()
 
     # What can be seen
+
+    @property
+    def network(self) -> Network:
+        """All queries of all groups."""
+        return self._books.network
 
     @property
     def placement(self) -> dict[str, str]:
@@ -164,7 +166,7 @@ class TopManager:
 
     def group_of(self, operator: str) -> str | None:
         """The group that an operator's query stands in."""
-        return self._group_by_name.get(operator)
+        return self._books.group_by_name.get(operator)
 
     # Events
 
@@ -214,10 +216,8 @@ class TopManager:
 
     def _statistics(self, event: StatisticsReported) -> tuple[Instruction, ...]:
         series = checked_series(event)
-        if self._parts[0] is not event.operators and self._parts[0] != event.operators:
-            self._parts = (event.operators, self._rows(event.operators))
         found: list[Instruction] = []
-        for group, (names, rows) in self._parts[1].items():
+        for group, (names, rows) in self._books.rows(event.operators, tuple(self.lower)).items():
             told = StatisticsReported(
                 at_s=event.at_s,
                 operators=names,
@@ -230,22 +230,6 @@ class TopManager:
             found += self._tell(group, told)
         load = dict(zip(event.operators, series.mean(axis=1).tolist(), strict=True))
         return (*found, *self._crossings.fetch(self._home), *self._level_out(event.at_s, load))
-
-    def _rows(self, operators: tuple[str, ...]) -> dict[str, tuple[tuple[str, ...], Ints]]:
-        rows: dict[str, list[int]] = {group: [] for group in self.lower}
-        problems = []
-        for row, name in enumerate(operators):
-            group = self._group_by_name.get(name)
-            if group is None:
-                problems.append(Problem(rule="must name an operator of the network", key=name))
-            else:
-                rows[group].append(row)
-        if problems:
-            raise InputError(problems)
-        return {
-            group: (tuple(operators[row] for row in own), np.array(own, dtype=np.int64))
-            for group, own in rows.items()
-        }
 
     # Queries between groups
 
@@ -260,10 +244,10 @@ class TopManager:
         cpu = {g: sum(self._nodes[n].cpu for n in self.lower[g].nodes) for g in (full, empty)}
         best: tuple[float, float, int] | None = None
         going = set(self.under_way)
-        for number, names in enumerate(self._queries):
-            if self._group[number] != full or not self._may_move(number, going):
+        for number, names in enumerate(self._books.queries):
+            if self._books.group[number] != full or not self._may_move(number, going):
                 continue
-            own = sum(load[name] for name in self._physical[number])
+            own = sum(load[name] for name in self._books.physical[number])
             larger = max(levels[full] - own / cpu[full], levels[empty] + own / cpu[empty])
             # For less it would be back with the next report: loads are estimates.
             if own > 0 and larger <= levels[full] - WORTH * own / cpu[full]:
@@ -276,35 +260,34 @@ class TopManager:
 
     def _home(self, operator: str) -> str | None:
         """Node that the manager of an operator's group has it on; None if on none."""
-        return self.lower[self._group_by_name[operator]].placement.get(operator)
+        return self.lower[self._books.group_by_name[operator]].placement.get(operator)
 
     def _may_move(self, number: int, going: Set[str]) -> bool:
-        operators = (self.network.operators[name] for name in self._queries[number])
+        operators = (self.network.operators[name] for name in self._books.queries[number])
         if any(o.pinned is not None or not o.movable for o in operators):
             return False
-        return going.isdisjoint(self._physical[number])
+        return going.isdisjoint(self._books.physical[number])
 
     def _cross(
         self, at_s: float, number: int, target: str, load: Mapping[str, float], why: str
     ) -> list[Instruction]:
         """A query goes to another group: one manager drops it, the other places it, operators move."""
-        source = self._group[number]
+        source = self._books.group[number]
         stood = {name: node for name, node in self.lower[source].placement.items()}
-        self._group[number] = target
-        self._learn_names()
+        self._books.put(number, target)
         self.journal.add(
             Record(
                 at_s=at_s,
                 what="accepted",
                 reason=why,
-                operator=", ".join(self._queries[number]),
+                operator=", ".join(self._books.queries[number]),
                 source=source,
                 target=target,
-                load=sum(load.get(name, 0.0) for name in self._physical[number]),
+                load=sum(load.get(name, 0.0) for name in self._books.physical[number]),
             )
         )
         dropped = self._tell(source, QueryRemoved(at_s=at_s, network=self._part(source)))
-        known = {name: load[name] for name in self._physical[number] if name in load}
+        known = {name: load[name] for name in self._books.physical[number] if name in load}
         placed = self._tell(target, QueryAdded(at_s=at_s, network=self._part(target), loads=known))
         return self._joined_up(dropped, placed, stood, why)
 
@@ -391,7 +374,7 @@ class TopManager:
         found: list[Instruction] = []
         for group in [name for name, lower in self.lower.items() if not lower.nodes]:
             known = self.lower[group].operator_loads
-            for number in [n for n, own in enumerate(self._group) if own == group]:
+            for number in [n for n, own in enumerate(self._books.group) if own == group]:
                 levels = self.group_loads
                 if levels:
                     target = min(levels, key=lambda name: levels[name])
@@ -423,8 +406,7 @@ class TopManager:
 
     def _changed(self, event: QueryAdded | QueryRemoved) -> tuple[Instruction, ...]:
         """Known queries stay in their group; new ones go to the group that they leave least loaded."""
-        before, stood = dict(self._group_by_name), self.placement
-        old = self.network
+        before, stood = self._books, self.placement
         queries = queries_of(event.network)
         groups = {g: [self._nodes[n] for n in low.nodes] or [] for g, low in self.lower.items()}
         bound = pinned_groups(event.network, queries, groups)
@@ -432,17 +414,15 @@ class TopManager:
         for number, names in enumerate(queries):
             homes: dict[str, float] = {}
             for name in names:
-                if name in old.operators:
-                    home = before[self._instances[name][0]]
+                if name in before.network.operators:
+                    home = before.group_by_name[before.instances[name][0]]
                     homes[home] = homes.get(home, 0.0) + 1.0 + loads[name]
             if homes and number not in bound:
                 bound[number] = max(homes, key=lambda g: homes[g])
         cpu = {g: sum(n.cpu for n in nodes) for g, nodes in groups.items() if nodes}
         cpu = cpu or dict.fromkeys(self.lower, 1.0)  # nobody is there: all the same
         own = [sum(loads[name] for name in names) for names in queries]
-        self._group = allotted(own, cpu, bound=bound)
-        self.network, self._queries = event.network, queries
-        self._learn_names()
+        self._books = Membership(event.network, allotted(own, cpu, bound=bound))
         dropped: list[Instruction] = []
         placed: list[Instruction] = []
         for group, lower in self.lower.items():
@@ -452,7 +432,7 @@ class TopManager:
             told = QueryRemoved if set(part.operators) <= set(lower.network.operators) else QueryAdded
             for each in self._tell(group, told(at_s=event.at_s, network=part)):
                 (dropped if isinstance(each, Drop) else placed).append(each)
-        for operator in [name for name in self._crossings.under_way if name not in self._group_by_name]:
+        for operator in [name for name in self._crossings.under_way if name not in self._books.group_by_name]:
             self._crossings.forget(operator)
         return tuple(self._joined_up(dropped, placed, stood, "its query was joined to another"))
 
@@ -464,7 +444,7 @@ class TopManager:
         parts: dict[str, dict[str, str]] = {group: {} for group in self.lower}
         problems: list[str] = []
         for name, node in event.placement.items():
-            group = self._group_by_name.get(name)
+            group = self._books.group_by_name.get(name)
             if group is None:
                 problems.append(f"{name}: must name an operator of the network")
             elif self._group_of_node.get(node, group) != group:
@@ -486,25 +466,8 @@ class TopManager:
 
     # Bookkeeping
 
-    def _learn_names(self) -> None:
-        """Who stands where, by name. O(operators)."""
-        self._instances: dict[str, list[str]] = {}
-        for operator in split(self.network).operators:
-            self._instances.setdefault(operator.logical.name, []).append(operator.name)
-        self._physical = [
-            tuple(p for name in names for p in self._instances[name]) for names in self._queries
-        ]
-        self._group_by_name = {
-            name: group for names, group in zip(self._physical, self._group, strict=True) for name in names
-        }
-        self._parts = ((), {})
-
     def _part(self, group: str) -> Network:
-        names = {
-            n for names, own in zip(self._queries, self._group, strict=True) if own == group for n in names
-        }
-        nodes = {name for name, own in self._group_of_node.items() if own == group}
-        return without_foreign_places(part_of(self.network, names), nodes)
+        return self._books.part(group, {name for name, own in self._group_of_node.items() if own == group})
 
     def _note_crossed(self, at_s: float, what: str, operator: str, move: UnderWay, reason: str) -> None:
         record = Record(
