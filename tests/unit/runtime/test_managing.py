@@ -81,14 +81,18 @@ class World:
         return step
 
 
-@pytest.fixture
-def world(tmp_path):
+def world_in(folder):
     sinks = dict.fromkeys((*NETWORK.outputs, DEAD_LETTERS), Discard())
     return World(
         Coordinator(
-            Layout(NETWORK), CLUSTER.names, ALONE, directory=str(tmp_path), executor=Priced(), sinks=sinks
+            Layout(NETWORK), CLUSTER.names, ALONE, directory=str(folder), executor=Priced(), sinks=sinks
         )
     )
+
+
+@pytest.fixture
+def world(tmp_path):
+    return world_in(tmp_path)
 
 
 @dataclass(frozen=True)

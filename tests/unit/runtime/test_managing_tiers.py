@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from test_managing import ALONE, CLUSTER, NETWORK, Priced, World, drive
+from test_managing import ALONE, CLUSTER, NETWORK, Priced, World, drive, world_in
 
 from levelwind.balance import make_policy
 from levelwind.balance.costs.registry import COST_MODELS, cost_model_names
@@ -127,12 +127,7 @@ class Told:
 
 @pytest.fixture
 def world(tmp_path):
-    sinks = dict.fromkeys((*NETWORK.outputs, DEAD_LETTERS), Discard())
-    return World(
-        Coordinator(
-            Layout(NETWORK), CLUSTER.names, ALONE, directory=str(tmp_path), executor=Priced(), sinks=sinks
-        )
-    )
+    return world_in(tmp_path)
 
 
 @pytest.mark.parametrize("cost", cost_model_names())
