@@ -186,7 +186,8 @@ def demo(directory: Path, *, nodes: int, seconds: int = 25, watch: Watch | None 
                 on_step=note,
             )
             watch.follow(begun, planner)
-            _run_to_end(begun, record, seconds)
+            packets = sum(int(counts.sum()) for counts in _counts(told, seconds).values())
+            _run_to_end(begun, record, packets, seconds)
             ratio = made.measures.feasible_ratio if made.measures is not None else None
             found.append(_outcome(planner, ratio, expected, record, begun, cluster))
         return found
@@ -230,29 +231,31 @@ def _costs(directory: Path, session: Any, cluster: Cluster) -> dict[str, float]:
 
 
 def _counts(told: Network, seconds: int) -> dict[str, Any]:
-    """Packets of each stream in each second of the demo: what the generator will bring.
-
-    A mean of two, since the windows of a minute hold packets of the second before, too.
-    """
+    """Packets of each stream in each second of the demo: what the generator will bring."""
     found = {}
     for name, stream in told.streams.items():
         assert stream.source is not None
         options = {key: value for key, value in stream.source.items() if key != "format"}
         generator = read_generator(options, stream.schema or (), stream.time)
         counts = np.asarray(generator.shape.counts(0, seconds * SPEED * SLOTS_PER_S))
-        by_second = counts.reshape(seconds, SPEED * SLOTS_PER_S).sum(axis=1)
-        found[name] = (by_second + np.concatenate(([0], by_second[:-1]))) / 2
+        found[name] = counts.reshape(seconds, SPEED * SLOTS_PER_S).sum(axis=1)
     return found
 
 
 def _expected_loads(
     told: Network, placement: Mapping[str, str], costs: Mapping[str, float], cluster: Cluster, seconds: int
 ) -> Any:
-    """Load of each node, second by second, by the model: rates times costs."""
-    counts = _counts(told, seconds)
+    """Load of each node, second by second, by the model: rates times costs.
+
+    Rates are means of two seconds, since the windows of a minute hold packets of the second before, too.
+    """
+    rates = {
+        name: (counts + np.concatenate(([0], counts[:-1]))) / 2
+        for name, counts in _counts(told, seconds).items()
+    }
     loads = {node.name: np.zeros(seconds) for node in cluster.nodes}
     for name, operator in told.operators.items():
-        loads[placement[name]] += counts[operator.inputs[0].source] * costs[name]
+        loads[placement[name]] += rates[operator.inputs[0].source] * costs[name]
     return np.array([loads[node.name] / node.cpu for node in cluster.nodes])[:, WARM_UP:]
 
 
@@ -264,15 +267,13 @@ def _bearing_cpu(costs: Mapping[str, float], cluster: Cluster, seconds: int) -> 
     return round(fullest / FULLEST, 3)
 
 
-def _run_to_end(begun: Run, record: _Record, seconds: int) -> None:
+def _run_to_end(begun: Run, record: _Record, packets: int, seconds: int) -> None:
     """Until all packets are read."""
     deadline = time.monotonic() + 3 * seconds
     while time.monotonic() < deadline:
         if begun.wait(0.5):
             return
-        # The last packet may lie a little before the end: nothing new for two seconds says so, too.
-        read = _seconds(record.steps[-1]) if record.steps else 0.0
-        if read >= seconds - 0.01 or (read >= seconds - 1.0 and time.time() - record.ends[-1] > 2.0):
+        if sum(count for step in record.steps for count in step.seen.values()) >= packets:
             break
     begun.stop()
 
