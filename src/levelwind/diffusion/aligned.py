@@ -73,9 +73,14 @@ class Reign:
             end += step
         self._extend(edges, chosen)
 
-    def lay_one(self, shape: JoinShape, hosts: Hosts, measured: Measured, to_us: int) -> None:
-        """Lay one segment, from the end of what was laid; one without a beginning is the first of all."""
-        start = to_us - MICROSECONDS if self.end_us == FIRST else self.end_us
+    def lay_one(
+        self, shape: JoinShape, hosts: Hosts, measured: Measured, to_us: int, segment_us: int
+    ) -> None:
+        """Lay one segment, from the end of what was laid; one without a beginning is the first of all.
+
+        Rows before that are few, if any: a second's is enough to count for them.
+        """
+        start = to_us - min(segment_us, MICROSECONDS) if self.end_us == FIRST else self.end_us
         host = self._take(shape, hosts, measured, self._until(shape), start, to_us)
         self._extend([to_us], [host])
 
@@ -129,12 +134,13 @@ def segment_work_s(
 ) -> Floats:
     """About how much work a segment adds: every row that is sent is received and looks for partners.
 
-    ``before`` is where each host's last segment ends: it has got rows up to there and the master's window.
+    Copies of other streams' rows count as `Costs.copy` says. ``before`` is where each host's last segment
+    ends: it has got rows up to there and the master's window.
     """
     windows = shape.windows_us
     got = before + windows[master]
-    rows = np.full(len(before), measured.rates[master] * (end - begin))
+    rows = np.full(len(before), float(measured.rates[master] * (end - begin)))
     for k, rate in enumerate(measured.rates):
         if k != master:
-            rows += rate * (end + windows[master] - np.maximum(begin - windows[k], got))
+            rows += shape.costs.copy * rate * (end + windows[master] - np.maximum(begin - windows[k], got))
     return rows / MICROSECONDS * (shape.costs.receive_s + shape.costs.probe_s)

@@ -24,11 +24,17 @@ ALWAYS, LEAST_CHANCE = 0.999, 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
-    """CPU seconds: for a row sent, for one received, and for one look into one host's part of one window."""
+    """CPU seconds: for a row sent, for one received, and for one look into one host's part of one window.
+
+    ``copy`` is how much a copy of another stream's row counts beside a row of the master, when segments are
+    shared out. As much, if a look costs the same whatever it finds. Little, if it costs as much as the rows
+    that it meets: each group has a row of the master, so that whoever has those has the work.
+    """
 
     send_s: float = 0.001
     receive_s: float = 0.001
     probe_s: float = 0.010
+    copy: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

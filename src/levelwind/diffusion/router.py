@@ -179,7 +179,7 @@ class Router:
         end = (earliest // length + 1) * length
         if self.method == "atr":
             era = self._reign(self.master, self.floors, FIRST)
-            era.lay_one(self.shape, self.hosts, self.measured, end)
+            era.lay_one(self.shape, self.hosts, self.measured, end, length)
             return []
         coordinated = self._era(self.floors, FIRST, FIRST)
         return coordinated.lay_first(self.shape, self.hosts, self.measured, end)
@@ -196,7 +196,7 @@ class Router:
             transition = self._reign(new, floors, begin)
             while transition.end_us < at:
                 to = min(transition.end_us + self.segment_us, at)
-                transition.lay_one(self.shape, self.hosts, self.measured, to)
+                transition.lay_one(self.shape, self.hosts, self.measured, to, self.segment_us)
         self.floors[new] = at
         self._reign(new, self.floors, at)
 

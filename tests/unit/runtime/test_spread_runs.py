@@ -43,31 +43,37 @@ def network(diffuse, *, windows="1s", aliases="ab", where="a.v = b.v"):
 
 
 class Paced(InProcess):
-    """As if a row cost a part a tenth of a millisecond, times the node's slowness; no more."""
+    """As if a row cost a part a tenth of a millisecond, times the node's slowness; no more.
 
-    def __init__(self, slowness):
-        self.slowness = slowness
+    With ``by_finds`` a row costs next to nothing, and what it finds a tenth of a millisecond.
+    """
+
+    def __init__(self, slowness, by_finds=False):
+        self.slowness, self.by_finds = slowness, by_finds
         self.told = []
         self.work = np.zeros(len(slowness))
+        self.steps = []
 
     def run(self, program, batch, rows):
         self.told.append(batch.told)
-        found = []
+        found, before = [], self.work.copy()
         for report in super().run(program, batch, rows):
             boxes = []
             for box in report.boxes:
                 cost = 1e-4 * self.slowness[report.node]
                 is_part = program.layout.boxes[box.box].operator.kind == "join_part"
-                boxes.append(msgspec.structs.replace(box, cpu_s=box.rows_in * cost if is_part else 0.0))
+                counted = box.rows_out + 0.01 * box.rows_in if self.by_finds else box.rows_in
+                boxes.append(msgspec.structs.replace(box, cpu_s=counted * cost if is_part else 0.0))
                 self.work[report.node] += boxes[-1].cpu_s
             found.append(msgspec.structs.replace(report, boxes=tuple(boxes)))
+        self.steps.append(self.work - before)
         return found
 
 
 class World:
-    def __init__(self, folder, of, cluster, slowness=None, *, parts_on=None):
+    def __init__(self, folder, of, cluster, slowness=None, *, parts_on=None, by_finds=False):
         self.folder, self.layout, self.cluster = folder, Layout(of), cluster
-        self.executor = Paced(slowness or [1.0] * len(cluster.nodes))
+        self.executor = Paced(slowness or [1.0] * len(cluster.nodes), by_finds)
         names = cluster.names
         self.placement = {}
         for box in self.layout.boxes:
@@ -124,6 +130,29 @@ def test_unequal_nodes_are_loaded_in_proportion(tmp_path, method):
     load = world.executor.work / cpu
     print(f"\nload over its mean {np.round(load / load.mean(), 3)}")
     assert np.abs(load / load.mean() - 1).max() <= 0.1
+
+
+@pytest.mark.parametrize("instances", [2, 4])
+def test_work_stays_even_where_windows_are_much_longer_than_segments(tmp_path, instances):
+    # All hosts get nearly all copies; who has the rows of the master has the work, for a window to come.
+    slowness = [1.0] * (instances - 1) + [1.5]
+    three = network(
+        {"method": "atr", "instances": instances, "segment": "100ms"},
+        windows="5s",
+        aliases="abc",
+        where="a.v = b.v and b.v = c.v",
+    )
+    world = World(tmp_path, three, Cluster.equal(instances), slowness, by_finds=True)
+    rng = np.random.default_rng(4)
+    for number in range(100):
+        world.step(rng, number, 1, [100, 100, 100], 150)
+    steps = np.array(world.executor.steps)
+    shares = steps / steps.sum(axis=1, keepdims=True) * instances
+    print(f"\nbusiest over mean: at first {shares[4:12].max(axis=1).round(2)}")
+    print(f"later {shares[50:].max(axis=1).mean():.3f} in the mean, {shares[50:].max():.3f} at most")
+    print(f"over all of them {shares[50:].mean(axis=0).round(3)}")
+    assert np.abs(shares[50:].mean(axis=0) - 1).max() <= 0.1
+    assert shares[50:].max(axis=1).mean() <= 1.2
 
 
 def test_what_was_told_is_told_again_after_a_restart(tmp_path):

@@ -11,7 +11,7 @@ import polars as pl
 from levelwind.diffusion.auto import advise
 from levelwind.diffusion.coordinated import shortest_slot_us, slot_length_us
 from levelwind.diffusion.hosts import Hosts, Reported
-from levelwind.diffusion.join import MICROSECONDS, Ints, JoinShape, Measured
+from levelwind.diffusion.join import MICROSECONDS, Costs, Ints, JoinShape, Measured
 from levelwind.diffusion.reasons import reasons_of
 from levelwind.diffusion.router import Method, Router, new_router
 from levelwind.diffusion.saving import restore, save
@@ -31,6 +31,10 @@ ROUTER = "router"
 SAVED, CLOCK = "saved", "clock"
 # A segment is so many times as long as the longest window, unless the file says.
 SEGMENT_PER_WINDOW = 1.0
+# Here a look costs as much as it meets: copies that are only kept are next to nothing beside it. Counted as
+# work they would be most of it where windows are long, the same on all hosts, and a host that is found a
+# little faster than the others would be given nearly all rows of the master.
+COSTS = Costs(copy=0.0)
 # Work is to be even over the hosts in each batch, for which all of them wait; but not in less than that.
 LEAST_HORIZON_S = 0.05
 
@@ -52,7 +56,7 @@ def make_diffusion(operator: Operator, inputs: Sequence[RowType]) -> Kernel:
     return Diffuser(
         aliases=join.aliases,
         clocks=tuple(clocks),
-        shape=JoinShape(windows_us=windows, instances=join.diffuse.instances),
+        shape=JoinShape(windows_us=windows, instances=join.diffuse.instances, costs=COSTS),
         method=join.diffuse.method,
         segment_us=stated,
         selectivity=min(1.0, spec.selectivity) ** (1 / max(1, len(windows) - 1)),
