@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from levelwind.balance.costs.protocol import LOAD, STATE_BYTES, CostModel, CostTable, cost_table
-from levelwind.balance.costs.registry import make_cost_model
+from levelwind.balance.costs.registry import chosen_cost_model
 from levelwind.balance.facts import around
 from levelwind.balance.ledger import Ledger, Trial
 from levelwind.balance.protocol import Proposal, Situation
@@ -20,7 +20,7 @@ from levelwind.plugins import option
 
 # Most trials a period: at 1,000 nodes and 20,000 operators the whole must stay below 50 ms.
 TRIALS = 150
-COST_TEXT = "cost model that says how full a node is; see levelwind cost-models"
+COST_TEXT = "cost model that says how full a node is, as name or name:option=value; see levelwind cost-models"
 DIFFERENCE_TEXT = (
     "percent that the costs of the fullest and the emptiest node must differ by: 0 any, 100 never"
 )
@@ -47,12 +47,12 @@ class Redistribution:
     room: float = option(20.0, ROOM_TEXT, least=0.0)
 
     def __post_init__(self) -> None:
-        make_cost_model(self.cost)  # an unknown one is an input error now, not in the middle of a run
+        chosen_cost_model(self.cost)  # an unknown one is an input error now, not in the middle of a run
 
     @property
     def model(self) -> CostModel:
         """The cost model."""
-        return make_cost_model(self.cost)
+        return chosen_cost_model(self.cost)
 
     @property
     def statistics(self) -> frozenset[str]:

@@ -12,7 +12,7 @@ def cost_models(format: FormatOption = None) -> int:
     """List the cost models by which the policies balance and degradation judge nodes, and their options.
 
     For each: what it does, the statistics that are collected for it, and where it comes from. Choose one with
-    --policy-set cost=NAME.
+    --policy-set cost=NAME, with an option as cost=NAME:OPTION=VALUE.
 
     Example:
       levelwind cost-models

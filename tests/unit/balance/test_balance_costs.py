@@ -126,6 +126,19 @@ def test_statistics_are_named_and_known():
         make_policy("balance", {"cost": "cpuu"})
 
 
+def test_a_policys_cost_model_may_have_options():
+    assert make_policy("balance", {"cost": "connections:most=4"}).model.most == 4
+    chain = situation([(0, 1), (1, 2)], [0, 1, 0])
+    half, whole = (make_policy("degradation", {"cost": f"connections:most={n}"}) for n in (8, 4))
+    assert 2 * half.costs(chain) == pytest.approx(whole.costs(chain))
+    with pytest.raises(InputError) as wrong:
+        make_policy("balance", {"cost": "connections:mst=4"})
+    assert "connections.mst" in str(wrong.value)
+    assert "most" in str(wrong.value)
+    with pytest.raises(InputError, match="option=value"):
+        make_policy("balance", {"cost": "connections:4"})
+
+
 def test_a_third_partys_cost_model_is_used_and_may_read_only_what_is_counted(monkeypatch):
     @dataclass(frozen=True, slots=True, kw_only=True)
     class LicenceCost:

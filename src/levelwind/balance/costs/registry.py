@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from levelwind.balance.costs.protocol import STATISTICS, CostModel
-from levelwind.errors import input_error
+from levelwind.errors import InputError, Problem, input_error
 from levelwind.plugins import Registry
 
 BUILT_IN = {
@@ -35,3 +35,25 @@ def make_cost_model(name: str, options: Mapping[str, Any] | None = None) -> Cost
         rule = f"a cost model reads only what is counted: {', '.join(STATISTICS)}"
         raise input_error(rule, key=f"{name}.statistics", value=", ".join(unknown))
     return model
+
+
+def chosen_cost_model(text: str) -> CostModel:
+    """The one that an option of a policy names: ``name``, or ``name:option=value`` with more by comma.
+
+    Examples
+    --------
+    >>> chosen_cost_model("connections:most=6").most
+    6.0
+    """
+    name, _, rest = text.partition(":")
+    options, problems = {}, []
+    for part in filter(None, (each.strip() for each in rest.split(","))):
+        key, pair, value = part.partition("=")
+        if pair:
+            options[key.strip()] = value.strip()
+        else:
+            rule, hint = "must be option=value", f"write {name}:option=value"
+            problems.append(Problem(rule=rule, key=f"{name}.options", value=part, hint=hint))
+    if problems:
+        raise InputError(problems)
+    return make_cost_model(name.strip(), options)
