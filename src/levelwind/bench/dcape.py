@@ -4,31 +4,32 @@ By number of nodes, and with policies and planners of ours beside. Up to five wo
 capped at a part of a core. The four plans of `query_plans` run as fast as they can with ``hops: next``: a
 batch takes as long as its fullest node. Throughput is rows that the outputs got per second of wall time, once
 warm. Contenders take turns, round after round, so that whatever else the machine does falls on all of them;
-those that a promise is about have more rounds than those that only fill the table.
+those that a promise is about have more rounds than those that only fill the table. The full version is long:
+its runs are kept beside the results, and the same command goes on where it was interrupted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
+from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from levelwind.balance.costs.prediction import Work, expected_work, fitted, relative_errors
 from levelwind.bench.result import Figure, Result, Settings, spread_of
-from levelwind.reproduce.dcape_runs import CAP, Case, added_s, run_cases
-from levelwind.testing.sides import answer, ours
+from levelwind.reproduce.dcape_pass import Effort, run_missing, summed_up
+from levelwind.reproduce.dcape_runs import CAP, Case, added_s
 
 NAME = "dcape"
-MODULE = "levelwind.bench.dcape"
 PATTERNS = ("round_robin", "grouping")
 # Planners of ours that stand beside the patterns.
 BESIDE = ("resilient", "correlation")
-COUNTED = 5
-# Pairs of the patterns; rounds of what stands beside; seconds after which no further run begins.
+# Pairs of the patterns; rounds of what stands beside.
 ROUNDS, FULL_ROUNDS = (3, 1), (5, 2)
-MOST_S, FULL_MOST_S = 7.5 * 60.0, 52 * 60.0
+# Seconds after which no further run of the short version begins.
+MOST_S = 7.5 * 60.0
 # Every so many batches a join is moved; moves that are counted.
 MOVE_EVERY, MOVES = 5, 6
 # The promises. Below `NOTHING` there is nothing to regain.
@@ -68,21 +69,17 @@ def _case(number: int, nodes: int, planner: str = "round_robin") -> Case:
 
 def run(settings: Settings) -> Result:
     """Everything, and a line for each case in the notes."""
-    wanted = cases(settings.full)
-    rounds = [settings.repeat or own for own in wanted.values()]
-    settings.step(f"{len(wanted)} cases, {sum(rounds)} runs")
+    wanted = {case: settings.repeat or own for case, own in cases(settings.full).items()}
+    effort = Effort(rounds=max(wanted.values()), batches=5, seconds=0.0)
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        found = ours(
-            MODULE,
-            "engine",
-            patience_s=2 * 3600.0,
-            folder=folder,
-            wanted=[asdict(case) for case in wanted],
-            rounds=rounds,
-            counted=COUNTED,
-            most_s=FULL_MOST_S if settings.full else MOST_S,
+        kept = run_missing(
+            wanted,
+            effort,
+            (settings.full and settings.directory) or Path(folder),
+            most_s=None if settings.full else MOST_S,
+            tick=lambda done, total, what: settings.step(f"{done} of {total} runs, {what}"),
         )
-    return summary(found, wanted)
+    return summary(summed_up({case.name: kept.of(case) for case in wanted}), wanted)
 
 
 def summary(found: Mapping[str, Any], wanted: Iterable[Case]) -> Result:
@@ -264,7 +261,3 @@ def _observed(
         )
         found.setdefault("join" if join else "stateless", {})[name] = (work, cpu_s)
     return found
-
-
-if __name__ == "__main__":
-    answer({"engine": run_cases})

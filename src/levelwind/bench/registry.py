@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from levelwind.bench.machine import machine_note
@@ -58,6 +59,7 @@ def run(
     full: bool = False,
     seed: int = 0,
     progress: Progress | None = None,
+    directory: Path | None = None,
 ) -> list[dict[str, Any]]:
     """Run benchmarks, one after the other, and return the contract's list.
 
@@ -71,6 +73,8 @@ def run(
         The long version of those that have one.
     progress
         Called as ``progress(done, total, what)`` before each step.
+    directory
+        Where long ones keep what they have measured; nowhere by default.
     """
     selected = chosen_names(chosen, BENCHMARKS, "must be a benchmark")
     machine = machine_note()
@@ -82,7 +86,7 @@ def run(
                 progress(done, len(selected), f"{name}: {what}")
 
         step("starting")
-        settings = Settings(repeat=repeat, full=full, seed=seed, step=step)
+        settings = Settings(repeat=repeat, full=full, seed=seed, step=step, directory=directory)
         answer = import_module(f"levelwind.bench.{name}").run(settings).as_dict()
         answer["notes"].append(machine)
         answers.append(answer)

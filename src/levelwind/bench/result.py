@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -19,13 +20,15 @@ class Settings:
     """What the caller may choose for every benchmark.
 
     ``repeat`` is the number of rounds, None for each benchmark's own; ``full`` asks for the long version
-    where there is one; ``step`` is told what is measured next.
+    where there is one; ``step`` is told what is measured next. In ``directory``, if given, a long one may
+    keep what it has measured, and go on from there when it is asked again.
     """
 
     repeat: int | None = None
     full: bool = False
     seed: int = 0
     step: Step = _silent
+    directory: Path | None = None
 
     def rounds(self, usual: int, *, most: int | None = None) -> int:
         """Rounds to measure: the caller's number, else the usual one, but never above ``most``."""

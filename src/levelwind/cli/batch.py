@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Progress = Callable[[int, int, str], None]
+LOG_EVERY_S = 300.0
 Names = Annotated[
     list[str] | None,
     typer.Argument(
@@ -38,7 +40,7 @@ def list_table(found: Sequence[Mapping[str, str]]) -> Table:
 
 @contextmanager
 def batch(total: int) -> Iterator[Progress]:
-    """Progress on a terminal, elsewhere a line; what fails inside is a failed run, not bad input.
+    """Progress on a terminal, elsewhere a line now and then; a failure inside is a failed run, not bad input.
 
     The bar is drawn only when something changes: one that moves by itself would take time from what is
     being measured.
@@ -48,12 +50,25 @@ def batch(total: int) -> Iterator[Progress]:
             yield from _bar(total)
         else:
             note(f"running {total}; this can take minutes")
-            yield lambda *_: None
+            yield _now_and_then()
     except LevelwindError:
         raise
     except Exception as error:
         message = f"{type(error).__name__}: {error}"
         raise RunFailedError(message) from error
+
+
+def _now_and_then() -> Progress:
+    """A line for logs, every few minutes at most."""
+    last = monotonic()
+
+    def show(done: int, of: int, what: str) -> None:
+        nonlocal last
+        if monotonic() >= last + LOG_EVERY_S:
+            note(f"{done} of {of} done; {what}")
+            last = monotonic()
+
+    return show
 
 
 def _bar(total: int) -> Iterator[Progress]:

@@ -33,11 +33,17 @@ Repeat = Annotated[
         show_default=False,
     ),
 ]
-Full = Annotated[bool, typer.Option("--full", help="The long version where there is one: half an hour.")]
+Full = Annotated[
+    bool, typer.Option("--full", help="The long version where there is one: half an hour to two.")
+]
 OutFile = Annotated[
     Path | None,
     typer.Option(
-        "--out", metavar="FILE", help="Write the results to this file too, as JSON.", show_default=False
+        "--out",
+        metavar="FILE",
+        help="Write the results to this file too, as JSON. Beside it dcape --full keeps its runs, and goes "
+        "on where it was interrupted.",
+        show_default=False,
     ),
 ]
 
@@ -68,7 +74,14 @@ def bench(
         return DONE
     writable(out, option="--out")
     with batch(len(names)) as progress:
-        results = registry.run(names, repeat=repeat, full=full, seed=seed, progress=progress)
+        results = registry.run(
+            names,
+            repeat=repeat,
+            full=full,
+            seed=seed,
+            progress=progress,
+            directory=None if out is None else out.absolute().parent,
+        )
     if out is not None:
         out.write_text(json_text(results), encoding="utf-8")
     answer(format, lambda: results, lambda: _table(results), remarks=_remarks(results))

@@ -1,4 +1,4 @@
-"""All runs that figures of seed 003 need, each setting once a round, whichever figures show it.
+"""All runs that figures of seed 003 and their benchmark need, each setting once a round, whoever shows it.
 
 Rounds follow each other, every second one backwards, so that whatever else the machine does falls on all
 settings. Every run is written to a file as it ends: a pass that was interrupted goes on where it stopped, and
@@ -96,6 +96,11 @@ class Kept:
         """Whether a setting was run in a round."""
         return (case.name, number) in self._found
 
+    def of(self, case: Case) -> list[dict[str, Any]]:
+        """All runs of a setting, by round."""
+        own = sorted(number for name, number in self._found if name == case.name)
+        return [{"round": number, **self._found[case.name, number]} for number in own]
+
     def common(self, cases: Iterable[Case], rounds: int) -> Runs:
         """Runs of these settings, of the rounds that all of them have: what may be compared."""
         every = list(cases)
@@ -116,25 +121,29 @@ def distinct(cases: Iterable[Case]) -> list[Case]:
     return sorted(set(cases), key=beside)
 
 
-def due(cases: Iterable[Case], rounds: int, done: Callable[[Case, int], bool]) -> list[list[Case]]:
-    """What is still to be run in each round, in order: there and back.
+def due(rounds: Mapping[Case, int], done: Callable[[Case, int], bool]) -> list[list[Case]]:
+    """What is still to be run in each round, in order: there and back. Who has fewer rounds has the last.
 
     Examples
     --------
-    >>> two = [Case(number=2, nodes=2, planner=name) for name in ("round_robin", "grouping")]
-    >>> left = due(two, 2, lambda case, number: number == 0 and case.planner == "grouping")
+    >>> two = {Case(number=2, nodes=2, planner=name): 2 for name in ("round_robin", "grouping")}
+    >>> left = due(two, lambda case, number: number == 0 and case.planner == "grouping")
     >>> [[case.planner for case in each] for each in left]
     [['round_robin'], ['round_robin', 'grouping']]
     """
-    order = distinct(cases)
+    order, most = distinct(rounds), max(rounds.values(), default=0)
     return [
-        [case for case in (order if number % 2 == 0 else order[::-1]) if not done(case, number)]
-        for number in range(rounds)
+        [
+            case
+            for case in (order if number % 2 == 0 else order[::-1])
+            if number >= most - rounds[case] and not done(case, number)
+        ]
+        for number in range(most)
     ]
 
 
-def run_together(
-    figures: Mapping[str, Sequence[Case]],
+def run_missing(
+    rounds: Mapping[Case, int],
     effort: Effort,
     directory: Path,
     *,
@@ -142,48 +151,62 @@ def run_together(
     tick: Tick = lambda done, total, what: None,
     code: str | None = None,
     one_round: Callable[..., None] | None = None,
-) -> dict[str, dict[str, Any]]:
-    """Runs of every figure's settings, by figure: from the file in ``directory``, or made now.
+) -> Kept:
+    """Every setting so many times: what the file in ``directory`` lacks is run now.
 
     Parameters
     ----------
     most_s
-        After so many seconds no further run begins, and figures get the rounds that all their settings have;
-        none at all is a failed run.
+        After so many seconds no further run begins.
     code
         What tells one state of the code from another; that of the sources here if not given.
     one_round
         Instead of runs on a cluster, for tests.
     """
     kept = Kept(directory / FILE, effort, code or code_digest())
-    every = distinct(case for cases in figures.values() for case in cases)
-    began, total = monotonic(), len(every) * effort.rounds
-    for number, left in enumerate(due(every, effort.rounds, kept.has)):
+    began, total, most = monotonic(), sum(rounds.values()), max(rounds.values(), default=0)
+    for number, left in enumerate(due(rounds, kept.has)):
         spent = monotonic() - began
         if not left or (most_s is not None and spent >= most_s):
             continue
 
         def told(of: int = number) -> None:
             kept.refresh()
-            done = sum(kept.has(case, n) for case in every for n in range(effort.rounds))
-            tick(done, total, f"round {of + 1} of {effort.rounds}")
+            undone = sum(map(len, due(rounds, kept.has)))
+            tick(total - undone, total, f"round {of + 1} of {most}")
 
         (one_round or _in_a_process)(
             kept, number, left, effort, None if most_s is None else most_s - spent, told
         )
         kept.refresh()
+    return kept
+
+
+def run_together(
+    figures: Mapping[str, Sequence[Case]], effort: Effort, directory: Path, **more: Any
+) -> dict[str, dict[str, Any]]:
+    """Runs of every figure's settings, by figure: from the file in ``directory``, or made now.
+
+    ``more`` is as for `run_missing`. When time is over figures get the rounds that all their settings have;
+    none at all is a failed run.
+    """
+    every = {case: effort.rounds for cases in figures.values() for case in cases}
+    kept = run_missing(every, effort, directory, **more)
     found = {name: kept.common(cases, effort.rounds) for name, cases in figures.items()}
     without = [name for name, runs in found.items() if not all(runs.values())]
     if without:
         text = f"no round of {', '.join(without)} was finished in time. {_goes_on(kept)}"
         raise RunError(text)
+    return {name: summed_up(runs) for name, runs in found.items()}
+
+
+def summed_up(runs: Runs) -> dict[str, Any]:
+    """Runs by setting, whether caps were in force in all of them, and how long they took."""
+    every = [run for own in runs.values() for run in own]
     return {
-        name: {
-            "runs": runs,
-            "capped": all(run["capped"] for own in runs.values() for run in own),
-            "seconds": sum(run["seconds"] for own in runs.values() for run in own),
-        }
-        for name, runs in found.items()
+        "runs": runs,
+        "capped": all(run["capped"] for run in every),
+        "seconds": sum(run["seconds"] for run in every),
     }
 
 

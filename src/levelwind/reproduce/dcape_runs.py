@@ -108,37 +108,6 @@ class Case:
         return max(SETTLE + ceil(max(steady.values())), POLICY_SETTLE if self.policy else 0)
 
 
-def run_cases(
-    folder: str,
-    wanted: Sequence[Mapping[str, Any]],
-    rounds: int | Sequence[int],
-    counted: int,
-    least_s: float = 0.0,
-    cap: float | None = CAP,
-    most_s: float | None = None,
-) -> dict[str, Any]:
-    """All cases on one cluster, in turns.
-
-    ``rounds`` is for all cases, or for each its own: then those with fewer take part in the last ones. After
-    ``most_s`` seconds no further run begins: what was left out has fewer rounds than were asked for.
-    """
-    every = [Case(**each) for each in wanted]
-    each_rounds = [rounds] * len(every) if isinstance(rounds, int) else list(rounds)
-    found: dict[str, list[dict[str, Any]]] = {case.name: [] for case in every}
-    most, began = max(each_rounds), time.perf_counter()
-    due: list[tuple[int, Case]] = []
-    for number in range(most):
-        own = [(number, c) for c, count in zip(every, each_rounds, strict=True) if number >= most - count]
-        due += own if number % 2 == 0 else own[::-1]
-
-    def keep(number: int, case: Case, run: dict[str, Any]) -> None:
-        found[case.name].append({"round": number, **run})
-
-    run_due(folder, due, keep, counted, least_s, cap=cap, most_s=most_s)
-    capped = all(run["capped"] for runs in found.values() for run in runs)
-    return {"runs": found, "capped": capped, "seconds": time.perf_counter() - began}
-
-
 def run_due(
     folder: str,
     due: Sequence[tuple[int, Case]],
