@@ -23,6 +23,8 @@ class Wiring:
         One entry per arc between operators.
     reader_start, readers
         Operators that read each operator.
+    source_start, sources
+        Operators that each one reads.
     near_start, near
         Operators that each one exchanges rows with, both ways, once per arc.
     outside
@@ -33,6 +35,8 @@ class Wiring:
     consumer: Ints
     reader_start: Ints
     readers: Ints
+    source_start: Ints
+    sources: Ints
     near_start: Ints
     near: Ints
     outside: Ints
@@ -88,6 +92,7 @@ def make_wiring(arcs: Iterable[tuple[int, int]], outside: Ints) -> Wiring:
     ends = np.array(list(arcs), dtype=np.int64).reshape(-1, 2)
     producer, consumer = ends[:, 0], ends[:, 1]
     reader_start, readers = _flat(producer, consumer, len(outside))
+    source_start, sources = _flat(consumer, producer, len(outside))
     near_start, near = _flat(
         np.concatenate([producer, consumer]), np.concatenate([consumer, producer]), len(outside)
     )
@@ -96,6 +101,8 @@ def make_wiring(arcs: Iterable[tuple[int, int]], outside: Ints) -> Wiring:
         consumer=shared(consumer),
         reader_start=shared(reader_start),
         readers=shared(readers),
+        source_start=shared(source_start),
+        sources=shared(sources),
         near_start=shared(near_start),
         near=shared(near),
         outside=shared(np.asarray(outside, dtype=np.int64)),

@@ -6,13 +6,18 @@ import polars as pl
 import pyarrow as pa
 
 
-def encode(frame: pl.DataFrame) -> bytes:
-    """A frame as bytes. About 60 µs and a copy of the data."""
+def write(frame: pl.DataFrame, sink: pa.NativeFile) -> None:
+    """Write a frame as bytes. About 60 µs, and no copy but the sink's own."""
     table = frame.to_arrow(compat_level=pl.CompatLevel.newest())
-    sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    return sink.getvalue().to_pybytes()
+
+
+def encode(frame: pl.DataFrame) -> pa.Buffer:
+    """A frame as bytes. They are not Python's: to make such of them would cost more than all the rest."""
+    sink = pa.BufferOutputStream()
+    write(frame, sink)
+    return sink.getvalue()
 
 
 def decode(data: bytes | memoryview | pa.Buffer) -> pl.DataFrame:

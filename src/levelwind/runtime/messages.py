@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import polars as pl
+import pyarrow as pa
 
 from levelwind.runtime.frames import encode
 
@@ -52,7 +53,11 @@ class TableReport(msgspec.Struct, array_like=True, frozen=True):
 
 
 class BoxReport(msgspec.Struct, array_like=True, frozen=True):
-    """What one box did in a step. Times are in seconds. ``said``: see `Stepped`."""
+    """What one box did in a step. Times are in seconds. ``said``: see `Stepped`.
+
+    ``out_bytes`` is the size in memory of what it put out, ``away_bytes`` of the part that boxes on other
+    nodes read, and ``away_s`` the part of ``cpu_s`` that made this ready for sending.
+    """
 
     box: int
     rows_in: int
@@ -66,6 +71,9 @@ class BoxReport(msgspec.Struct, array_like=True, frozen=True):
     rejected: int = 0
     shed: int = 0
     said: dict[str, Any] | None = None
+    out_bytes: int = 0
+    away_bytes: int = 0
+    away_s: float = 0.0
 
 
 class Staged(msgspec.Struct, array_like=True, frozen=True):
@@ -89,7 +97,11 @@ class InFlight(msgspec.Struct, array_like=True, frozen=True):
 
 
 class NodeReport(msgspec.Struct, tag="report", array_like=True, frozen=True):
-    """What one node did in one superstep."""
+    """What one node did in one superstep.
+
+    ``received_s`` are the CPU seconds, of ``cpu_s``, before any box was run, in which rows of so many bytes
+    were read that had been sent to it.
+    """
 
     node: int
     level: int
@@ -104,6 +116,8 @@ class NodeReport(msgspec.Struct, tag="report", array_like=True, frozen=True):
     sent_bytes: int
     memory_bytes: int = 0
     failures: tuple[str, ...] = ()
+    received_bytes: int = 0
+    received_s: float = 0.0
 
 
 Header = Rows | Entry | NodeReport
@@ -111,7 +125,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Header).decode
 
 
-def pack(header: Header, body: bytes | memoryview = b"") -> bytes:
+def pack(header: Header, body: bytes | pa.Buffer = b"") -> bytes:
     """One message."""
     head = _encode(header)
     return b"".join((len(head).to_bytes(HEADER_BYTES, "little"), head, body))

@@ -63,6 +63,14 @@ class _Inbox:
         return pl.concat([rows for _, rows in found], how="vertical")
 
 
+@dataclass(slots=True)
+class _Away:
+    """What a box has sent to others: bytes, and CPU seconds that it took."""
+
+    bytes: int = 0
+    cpu_s: float = 0.0
+
+
 class NodeStep:
     """One node in one superstep of one batch. `run` may be called once."""
 
@@ -74,10 +82,11 @@ class NodeStep:
         self.inbox = _Inbox()
         self.task = Task(batch, node, level)
         self.rows: dict[str, int] = {}
+        self.away = _Away()
 
     def run(self, messages: Iterable[bytes]) -> Iterator[Message]:
         """Yield messages for the next superstep; after the last one, reports for the driver."""
-        last = self.level == self.program.depth - 1
+        last, began = self.level == self.program.depth - 1, time.process_time()
         seen: list[Seen] = []
         for message in messages:
             header, body = unpack(message)
@@ -93,6 +102,7 @@ class NodeStep:
             else:
                 yield self.node, message
         self._receive_in_flight()
+        self.task.received_s = time.process_time() - began
         watermarks, _ = input_watermarks(self.program, self._streams(seen), self.batch.behind)
         for group in groups_of(self.program, self.node, self.level):
             yield from self._step(group, watermarks)
@@ -111,6 +121,7 @@ class NodeStep:
         now = [(box, number) for box, number in readers if self.program.levels[box] == self.level]
         if now:
             rows = decode(body)
+            self.task.received_bytes += int(rows.estimated_size())
             for box, number in now:
                 self.inbox.put(box, number, header.rank, rows)
         return any(self.program.levels[box] > self.level for box, _ in readers)
@@ -128,6 +139,7 @@ class NodeStep:
             here = [box for box in entry.readers if self.program.home[box] == self.node]
             if not here:
                 continue
+            self.task.received_bytes += entry.bytes
             part = self.parts[entry.part]
             rows = self._as_ordered(part.port, read_segment(self.batch.directory, entry.place))
             for reader in self.layout.readers[part]:
@@ -165,10 +177,12 @@ class NodeStep:
             group.boxes, states, inputs, taken, results, loads, strict=True
         ):
             begin = time.process_time()
-            out, rows_in = 0, sum(input.rows.height for input in arrived)
+            out, out_bytes, rows_in = 0, 0, sum(input.rows.height for input in arrived)
+            self.away = _Away()
             for route, rows in result.outputs.items():
                 out += rows.height
                 if rows.height:
+                    out_bytes += int(rows.estimated_size())
                     yield from self._send(box, Port(source=box.operator.name, route=route), rows)
             self._reject(box, result)
             tables = self._store(before, result.state)
@@ -187,6 +201,9 @@ class NodeStep:
                     rejected=sum(rejected.rows.height for rejected in result.rejected),
                     shed=result.shed + rows_in - sum(input.rows.height for input in kept),
                     said=None if result.said is None else dict(result.said),
+                    out_bytes=out_bytes,
+                    away_bytes=self.away.bytes,
+                    away_s=self.away.cpu_s,
                 )
             )
 
@@ -233,12 +250,16 @@ class NodeStep:
                         away.append(home)
                 else:
                     away.append(reader.box)
-            if away and self.program.within:
+            if not away:
+                continue
+            begin = time.process_time()
+            self.away.bytes += int(share.estimated_size())
+            if self.program.within:
                 message = pack_rows(self.number[part], rank, share)
                 self.task.sent_bytes += len(message) * len([home for home in away if home != self.node])
                 for home in away:
                     yield home, message
-            elif away:
+            else:
                 place, size = self.task.segments.add(share)
                 self.task.sent_bytes += size
                 self.task.in_flight.append(
@@ -246,6 +267,7 @@ class NodeStep:
                         self.number[part], box.index, place, share.height, size, tuple(dict.fromkeys(away))
                     )
                 )
+            self.away.cpu_s += time.process_time() - begin
 
     def _ranked(self, box: Box, rows: pl.DataFrame) -> pl.DataFrame:
         """With a rank: that of what came in, or one that the content decides."""

@@ -6,10 +6,13 @@ import mmap
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
 
-from levelwind.runtime.frames import decode, encode
+from levelwind.runtime.frames import decode, write
 
 STATE = "state"
+# Small pieces are gathered up to this size before they are written; what is larger is written as it is.
+BUFFER_BYTES = 1 << 16
 
 
 class SegmentWriter:
@@ -21,29 +24,27 @@ class SegmentWriter:
     """
 
     def __init__(self, directory: str, name: str) -> None:
-        self._directory = directory
+        self._path = Path(directory, STATE, f"{name}.arrow")
         self._name = name
-        self._pieces: list[bytes] = []
-        self._offset = 0
+        self._file: pa.NativeFile | None = None
         self.files: list[Path] = []
 
     def add(self, frame: pl.DataFrame) -> tuple[str, int]:
-        """Take a frame; returns its place and its size in bytes."""
-        piece = encode(frame)
-        place = f"{self._name}:{self._offset}:{len(piece)}"
-        self._pieces.append(piece)
-        self._offset += len(piece)
-        return place, len(piece)
+        """Write a frame; returns its place and its size in bytes. Rows go to the file without a copy here."""
+        if self._file is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = pa.BufferedOutputStream(pa.OSFile(str(self._path), "wb"), BUFFER_BYTES)
+        begin = self._file.tell()
+        write(frame, self._file)
+        size = self._file.tell() - begin
+        return f"{self._name}:{begin}:{size}", size
 
     def close(self) -> None:
-        """Write the file, if there is anything to write."""
-        if not self._pieces:
-            return
-        path = Path(self._directory, STATE, f"{self._name}.arrow")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(path, "wb") as file:
-            file.writelines(self._pieces)
-        self.files.append(path)
+        """See that all is written, if there is anything to write."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+            self.files.append(self._path)
 
 
 def file_of(place: str) -> str:

@@ -35,6 +35,7 @@ class Task:
         self.seen: list[Seen] = []
         self.failures: list[str] = []
         self.sent_bytes = 0
+        self.received_bytes, self.received_s = 0, 0.0
         self._wall, self._cpu = time.perf_counter(), time.process_time()
 
     def finish(self) -> NodeReport:
@@ -56,4 +57,6 @@ class Task:
             sent_bytes=self.sent_bytes,
             memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * PAGES,
             failures=tuple(self.failures),
+            received_bytes=self.received_bytes,
+            received_s=self.received_s,
         )

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from levelwind.balance.costs.protocol import RECEIVING, SENDING, SENT
 from levelwind.loads.arrays import Floats, shared
 from levelwind.loads.offered import Counted, offered_work
 from levelwind.model import Network
@@ -26,15 +27,52 @@ from levelwind.runtime.coordinator import Step
 from levelwind.runtime.measured import WARM_UP_STEPS, speed_of
 from levelwind.runtime.program import Layout
 
+# CPU seconds that a byte takes to be sent, or received, as long as nobody has sent any.
+SEND_S = 5e-10
+# Below this an operator's own CPU says nothing of how much more it is offered.
+LEAST_SPENT_S = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What an operator put out in some time, and sent to other nodes, in bytes; CPU seconds of the latter."""
+
+    out_bytes: int = 0
+    away_bytes: int = 0
+    away_s: float = 0.0
+
+    def __add__(self, other: Sent) -> Sent:
+        return Sent(
+            self.out_bytes + other.out_bytes,
+            self.away_bytes + other.away_bytes,
+            self.away_s + other.away_s,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """Bytes that nodes received in some time, and CPU seconds that it took."""
+
+    bytes: int = 0
+    cpu_s: float = 0.0
+
+    def __add__(self, other: Received) -> Received:
+        return Received(self.bytes + other.bytes, self.cpu_s + other.cpu_s)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """What was counted in one sample: rows of streams, their seconds, and the work of operators as placed."""
+    """What was counted in one sample: rows of streams, their seconds, and the work of operators as placed.
+
+    ``sent`` is what operators put out and sent, ``received`` what nodes received.
+    """
 
     wall_s: float
     rows: Mapping[str, int]
     offered_s: Mapping[str, float]
     boxes: Mapping[str, Counted]
+    sent: Mapping[str, Sent]
+    received: Received
 
 
 class LoadWindow:
@@ -50,6 +88,8 @@ class LoadWindow:
         self._flowed: frozenset[str] = frozenset()
         self._rows: dict[str, int] = {}
         self._boxes: dict[str, Counted] = {}
+        self._sent: dict[str, Sent] = {}
+        self._received = Received()
 
     @property
     def is_full(self) -> bool:
@@ -72,6 +112,10 @@ class LoadWindow:
             own = Counted(rows_in=report.rows_in, rows_out=report.rows_out, cpu_s=report.cpu_s)
             name = boxes[report.box].name
             self._boxes[name] = self._boxes[name] + own if name in self._boxes else own
+            sent = Sent(report.out_bytes, report.away_bytes, report.away_s)
+            self._sent[name] = self._sent[name] + sent if name in self._sent else sent
+        for node in step.reports:
+            self._received += Received(node.received_bytes, node.received_s)
         if ended - self._since < self._period_s:
             return False
         self._end_sample(ended, step)
@@ -94,6 +138,8 @@ class LoadWindow:
                 rows=self._rows,
                 offered_s={name: came.get(name, furthest) for name in network.streams},
                 boxes=self._boxes,
+                sent=self._sent,
+                received=self._received,
             )
         )
         self._begin(ended, step, self._rows)
@@ -102,7 +148,7 @@ class LoadWindow:
         """A new sample; ``rows`` came in the last one."""
         self._since, self._marks = ended, step.commit.streams
         self._flowed = frozenset(name for name, count in rows.items() if count)
-        self._rows, self._boxes = {}, {}
+        self._rows, self._boxes, self._sent, self._received = {}, {}, {}, Received()
 
     def loads(self, layout: Layout) -> Floats:
         """Load of every box in every sample (boxes × samples, oldest first). O(operators × samples).
@@ -129,6 +175,29 @@ class LoadWindow:
                 loads[box.index] = [s.boxes.get(box.name, NOTHING).cpu_s / s.wall_s for s in samples]
         return shared(loads)
 
+    def sending(self, layout: Layout) -> dict[str, Floats]:
+        """What every box sends, would send, and would make others receive, as loads like those of `loads`.
+
+        What an operator sends costs by the byte: as its own rows did, else as all that were sent, else as is
+        usual. O(operators × samples).
+        """
+        wall = max(sum(sample.wall_s for sample in self._samples), 1e-9)
+        load = self.loads(layout).mean(axis=1)
+        names = [box.name for box in layout.boxes]
+        spent = np.array([sum(s.boxes.get(n, NOTHING).cpu_s for s in self._samples) for n in names])
+        sent = [sum((s.sent.get(n, SILENT) for s in self._samples), SILENT) for n in names]
+        every, received = sum(sent, SILENT), sum((s.received for s in self._samples), Received())
+        usual_s = every.away_s / every.away_bytes if every.away_bytes else SEND_S
+        receive_s = received.cpu_s / received.bytes if received.bytes else SEND_S
+        # From what was spent in wall time to what the offered rates ask for, as `loads` has it.
+        all_told = load.sum() / spent.sum() if spent.sum() > 0 else 1.0 / wall
+        scale = np.divide(load, spent, out=np.full(len(names), all_told), where=spent > LEAST_SPENT_S)
+        out = np.array([own.out_bytes for own in sent], dtype=np.float64)
+        each = np.array([own.away_s / own.away_bytes if own.away_bytes else usual_s for own in sent])
+        away = np.array([own.away_s for own in sent])
+        found = {SENT: away * scale, SENDING: each * out * scale, RECEIVING: receive_s * out * scale}
+        return {name: shared(values) for name, values in found.items()}
+
     def rows_out(self, layout: Layout) -> Floats:
         """Rows that every box put out per second of wall time, over the window. O(operators × samples)."""
         wall = sum(sample.wall_s for sample in self._samples)
@@ -148,4 +217,4 @@ class LoadWindow:
         return rates, seconds
 
 
-NOTHING = Counted()
+NOTHING, SILENT = Counted(), Sent()

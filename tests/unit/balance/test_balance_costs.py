@@ -20,11 +20,16 @@ from levelwind.balance.ledger import Ledger
 from levelwind.errors import InputError
 from levelwind.model import Model, Network, Node, Operator, Output, Port, Stream
 
-MODELS = ("cpu", "memory", "output_rate", "connections")
+MODELS = ("cpu", "memory", "output_rate", "connections", "work")
 
 
-def situation(arcs, node, *, load=None, rows=None, state=None, nodes=None, outside=None, unit=None, **more):
-    """A situation by hand: operators on nodes, arcs between them, one figure each."""
+def situation(
+    arcs, node, *, load=None, rows=None, state=None, nodes=None, outside=None, unit=None, sending=None, **more
+):
+    """A situation by hand: operators on nodes, arcs between them, one figure each.
+
+    ``sending`` are three: what is sent, what sending would cost and what receiving would.
+    """
     count = len(node)
     nodes = nodes or tuple(Node(name=f"n{i}") for i in range(max(node) + 1))
     facts = Facts(
@@ -43,7 +48,12 @@ def situation(arcs, node, *, load=None, rows=None, state=None, nodes=None, outsi
         state_bytes=np.array(state or [0.0] * count, dtype=float),
         nodes=nodes,
         facts=facts,
-        seen={"rows_out": np.array(rows or [1.0] * count, dtype=float)},
+        seen={
+            "rows_out": np.array(rows or [1.0] * count, dtype=float),
+            **dict(
+                zip(("sent", "sending", "receiving"), np.array(sending or [[0.0] * count] * 3), strict=True)
+            ),
+        },
         **more,
     )
 
@@ -69,6 +79,7 @@ def situations(draw, *, most=8):
             Node(name=f"n{i}", cpu=float(rng.uniform(0.5, 2.0)), memory_bytes=4.0) for i in range(nodes)
         ),
         unit=unit,
+        sending=(rng.uniform(0.0, 1.0, (3, count)) * figures[0]).tolist(),
     )
 
 
@@ -84,6 +95,13 @@ def by_hand(name, seen):
     if name == "connections":
         ends = [sum(node[a] != node[b] for a, b in arcs if k in (a, b)) for k in range(count)]
         return (np.array(ends) + wiring.outside) / 12
+    if name == "work":
+        own = seen.series.mean(axis=1) - seen.seen["sent"]
+        for k in range(count):
+            if any(a == k and node[a] != node[b] for a, b in arcs):
+                own[k] += seen.seen["sending"][k]
+            own[k] += sum(seen.seen["receiving"][a] for a, b in arcs if b == k and node[a] != node[b])
+        return own / seen.cpu[node]
     rows = seen.seen["rows_out"]
     sent = [rows[k] * len({int(node[b]) for a, b in arcs if a == k} - {int(node[k])}) for k in range(count)]
     return np.array(sent) * len(seen.cpu) / rows.sum()

@@ -39,8 +39,9 @@ NETWORK = parse_network(
 ).network
 CLUSTER = Cluster.equal(2)
 ALONE = dict.fromkeys(NETWORK.operators, "n1")
-# CPU seconds per row in.
+# CPU seconds per row in, and per byte sent and received.
 COST = {"half": 0.002, "after": 0.004, "other": 0.001}
+SENDING_S, RECEIVING_S = 1e-5, 2e-5
 
 
 class Priced(InProcess):
@@ -50,11 +51,17 @@ class Priced(InProcess):
         names = [box.name for box in program.layout.boxes]
 
         def priced(box):
-            return msgspec.structs.replace(box, cpu_s=COST.get(names[box.box], 0.0) * box.rows_in)
+            sending = SENDING_S * box.away_bytes
+            cpu_s = COST.get(names[box.box], 0.0) * box.rows_in + sending
+            return msgspec.structs.replace(box, cpu_s=cpu_s, away_s=sending)
 
         reports = super().run(program, batch, rows)
         return [
-            msgspec.structs.replace(report, boxes=tuple(priced(box) for box in report.boxes))
+            msgspec.structs.replace(
+                report,
+                boxes=tuple(priced(box) for box in report.boxes),
+                received_s=RECEIVING_S * report.received_bytes,
+            )
             for report in reports
         ]
 
@@ -135,6 +142,34 @@ def test_loads_are_offered_rates_times_selectivities_times_costs(world):
     assert loads["half"] == pytest.approx([0.2, 0.2, 0.6, 0.2])
     assert loads["after"] == pytest.approx([0.2, 0.2, 0.6, 0.2])
     assert loads["other"] == pytest.approx([0.05, 0.05, 0.05, 0.05])
+
+
+def test_what_sending_costs_is_measured_by_the_byte(world):
+    window, layout = LoadWindow(period_s=1.0, samples=4), world.coordinator.layout
+    number = {box.name: box.index for box in layout.boxes}
+    world.coordinator.move([Move(operator="after", target="n2", cause="asked")])
+    # Four seconds of wall time for one of event time, as above: all figures are per second of the latter.
+    for _ in range(7):
+        window.add(world.step(4.0, left=100, right=50))
+    found = {name: values.tolist() for name, values in window.sending(layout).items()}
+    row = pl.DataFrame({"ts": pl.Series([0]).cast(TIME), "v": [1]}).estimated_size()
+    half, after = number["half"], number["after"]
+    assert found["sent"][half] == pytest.approx(SENDING_S * 50 * row)
+    assert found["sent"][after] == 0.0
+    # What stays on its node would cost as much by the byte as what does not.
+    assert found["sending"][half] == pytest.approx(SENDING_S * 50 * row)
+    assert found["sending"][number["other"]] == pytest.approx(SENDING_S * 50 * row)
+    assert found["receiving"][half] == pytest.approx(RECEIVING_S * 50 * row)
+    assert loads_of(window, world)["half"] == pytest.approx([0.2 + SENDING_S * 50 * row] * 4)
+
+
+def test_nobody_has_sent_anything_yet(world):
+    window, layout = LoadWindow(period_s=1.0, samples=1), world.coordinator.layout
+    for _ in range(4):
+        window.add(world.step(left=100, right=50))
+    found = window.sending(layout)
+    assert found["sent"].tolist() == [0.0] * 3
+    assert (found["sending"] > 0).all()
 
 
 def test_short_steps_share_a_sample_and_a_silent_stream_has_the_time_of_the_others(world):

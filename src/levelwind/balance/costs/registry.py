@@ -14,6 +14,7 @@ BUILT_IN = {
     "memory": "levelwind.balance.costs.memory:MemoryCost",
     "output_rate": "levelwind.balance.costs.output_rate:OutputRateCost",
     "connections": "levelwind.balance.costs.connections:ConnectionsCost",
+    "work": "levelwind.balance.costs.work:WorkCost",
 }
 ENTRY_POINTS = "levelwind.cost_models"
 COST_MODELS = Registry(kind="cost model", built_in=BUILT_IN, entry_points=ENTRY_POINTS)
