@@ -9,7 +9,7 @@ import numpy as np
 
 from levelwind.balance.ledger import TIE, Ledger, Trial
 from levelwind.balance.protocol import Proposal, Situation
-from levelwind.balance.redistribution import TRIALS, Redistribution, priorities, proposals
+from levelwind.balance.redistribution import Redistribution, priorities, proposals, trials
 from levelwind.loads.arrays import Ints
 from levelwind.plugins import option
 
@@ -21,15 +21,15 @@ class DegradationPolicy(Redistribution):
     It gives, of the lowest priority first, those whose move removes most connections, then those that cost
     most; each to the node that it has most connections to, or else to the cheapest. A move that removes
     connections must not raise the larger of the two costs nor the sum of all; any other must lower the larger
-    one. No node becomes fuller by CPU than the
-    fullest was, or ``room`` above the mean. Of a plan that nobody has changed yet nothing
-    is known: then every cost counts as a rise.
+    one. No node becomes fuller by CPU than
+    the one that gave was, or ``room`` above the mean. Of a plan that nobody has changed yet nothing is known:
+    then every cost counts as a rise.
 
     Notes
     -----
     The largest cost never rises. The percent difference may: helping one of several bad nodes leaves the
-    others as they are. O(nodes + arcs of a node's operators) a move, `TRIALS` tries a period; nodes that were
-    not reached come next time.
+    others as they are. O(nodes + arcs of a node's operators) a move, `trials` tries a period at most; nodes
+    that were not reached come next time.
     """
 
     name: ClassVar[str] = "degradation"
@@ -57,7 +57,7 @@ class DegradationPolicy(Redistribution):
         ) * (1.0 + self.degraded / 100.0)
         risen = np.flatnonzero(before > goal + TIE)
         made: list[Trial] = []
-        tries, moved = TRIALS, -1
+        tries, moved = trials(ledger.count), -1
         while tries > 0 and moved < len(made):
             # What one node gave may have made room for what another could not give.
             moved = len(made)

@@ -44,9 +44,9 @@ class Ledger:
         self.cost = sum_by(self.node, self.amounts / self.capacity[self.node], self.count)
         self.load = situation.mean_load
         self.relative = sum_by(self.node, self.load, self.count) / situation.cpu
-        # As full as the fullest node is, or so much fuller than all are in the mean.
+        # So much fuller than all are in the mean any node may become.
         mean = float(self.load.sum() / situation.cpu.sum())
-        self.most_cpu = max(float(self.relative.max()), mean * (1.0 + room))
+        self.roomy = mean * (1.0 + room)
         self.unit, self.members = _units(situation.unit)
         units = len(self.members) - 1
         self.unit_load = sum_by(self.unit, self.load, units)
@@ -121,13 +121,14 @@ class Ledger:
         self.free[trial.unit] = again
 
     def has_cpu(self, unit: int, target: int) -> bool:
-        """Whether a node can take a unit and still be no fuller by CPU than ``most_cpu``.
+        """Whether a node can take a unit and be no fuller by CPU than the unit's node was, or than ``roomy``.
 
         A cost that is not CPU would otherwise gather everything where nothing has to be sent, and the fullest
         node bounds what gets through.
         """
         after = float(self.relative[target]) + float(self.unit_load[unit]) / float(self.situation.cpu[target])
-        return after <= self.most_cpu * (1.0 + TIE)
+        source = float(self.relative[self.node[self.operators(unit)[0]]])
+        return after <= max(self.roomy, source) * (1.0 + TIE)
 
 
 def _units(number: Ints) -> tuple[Ints, Ints]:

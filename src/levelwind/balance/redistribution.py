@@ -18,8 +18,9 @@ from levelwind.balance.protocol import Proposal, Situation
 from levelwind.loads.arrays import Floats, Ints
 from levelwind.plugins import option
 
-# Most trials a period: at 1,000 nodes and 20,000 operators the whole must stay below 50 ms.
-TRIALS = 150
+# Most trials a period. One costs as much as there are nodes: at 1,000 nodes and 20,000 operators the whole
+# must stay below 50 ms, and on a few nodes nothing may be left for a next time that need not come.
+TRIALS, MOST_TRIALS, TRIALS_OF_ONE_NODE = 150, 1000, 30_000
 COST_TEXT = "cost model that says how full a node is, as name or name:option=value; see levelwind cost-models"
 DIFFERENCE_TEXT = (
     "percent that the costs of the fullest and the emptiest node must differ by: 0 any, 100 never"
@@ -29,7 +30,9 @@ OPERATORS_TEXT = (
 )
 NODES_TEXT = "nodes that may take operators: names, patterns or property=value, by comma; empty: all"
 LEAST_STATE_TEXT = "operators with less state than this, in bytes, stay"
-ROOM_TEXT = "percent by which a node that takes operators may be above the mean CPU load, or else the fullest"
+ROOM_TEXT = (
+    "percent above the mean CPU load that any node may come to; above that, none fuller than who gives"
+)
 MOST_STATE_TEXT = "operators with more state than this, in bytes, stay; 0: any size moves"
 
 
@@ -105,6 +108,11 @@ def _chosen(wanted: str, names: Sequence[str], properties: Sequence[Mapping[str,
                 # Instances of a split operator go by the operator's name too.
                 chosen[k] |= fnmatchcase(name, pattern) or fnmatchcase(name.partition("[")[0], pattern)
     return chosen
+
+
+def trials(nodes: int) -> int:
+    """Trials that a policy may make in a period."""
+    return max(TRIALS, min(MOST_TRIALS, TRIALS_OF_ONE_NODE // max(nodes, 1)))
 
 
 def priorities(situation: Situation, ledger: Ledger, units: Ints) -> Floats:

@@ -297,6 +297,15 @@ def test_degradation_brings_a_chain_together():
     assert np.bincount(node).max() <= 9
 
 
+@pytest.mark.parametrize(("elsewhere", "moves"), [(0.9, 0), (2.0, 1)])
+def test_what_belongs_together_is_gathered_only_where_there_is_cpu_for_it(elsewhere, moves):
+    # Together the two would take 0.8: far above the mean of 0.57, though less than the fullest node has; but
+    # less than a fifth above the mean of 0.93.
+    seen = situation([(0, 1)], [0, 1, 2], load=[0.4, 0.4, elsewhere], rows=[1.0, 1.0, 0.0])
+    proposed = make_policy("degradation", {"cost": "output_rate"}).propose(seen, rng=np.random.default_rng())
+    assert len(proposed) == moves
+
+
 def test_degradation_leaves_nodes_alone_that_are_as_they_were():
     seen = situation([(0, 1), (1, 2), (2, 3)], [0, 1, 0, 1], rows=[10.0, 10.0, 10.0, 0.0])
     cost = cost_table(make_cost_model("output_rate"), seen).node
