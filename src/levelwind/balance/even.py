@@ -21,8 +21,8 @@ class BalancePolicy(Redistribution):
     Of the operators whose move lowers the larger of the two costs, those of the lowest priority go first,
     then those that remove a connection, then the one that leaves the larger cost lowest. Nodes in between
     are left alone. The percent difference never becomes larger, and no node becomes fuller by CPU than the
-    one that gave was, or ``room`` above the mean. O(nodes + operators of a node) a move, `TRIALS` tries a period
-    at most.
+    one that gave was, or ``room`` above the mean. O(nodes + operators of a node) a move, `TRIALS` tries a
+    period at most.
     """
 
     name: ClassVar[str] = "balance"
