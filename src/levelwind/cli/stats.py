@@ -34,7 +34,7 @@ NetworkOut = Annotated[
     typer.Option(
         "--network-out",
         metavar="FILE",
-        help="Write the network with measured costs, selectivities and rates, for levelwind plan.",
+        help="Write the network with measured costs (of sending, too), selectivities and rates, for plan.",
         show_default=False,
     ),
 ]

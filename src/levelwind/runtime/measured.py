@@ -32,6 +32,7 @@ from levelwind.operators.rows import BEGINNING, END
 from levelwind.rewrite import Shared, diffused, share, split
 from levelwind.runtime.recording import OPERATORS, STEPS, read_statistics
 from levelwind.runtime.rundir import RunDirectory
+from levelwind.runtime.sent import SILENT, Received, Sent, send_byte_s
 from levelwind.runtime.sources import OWN_FORMATS
 
 WARM_UP_STEPS = 3
@@ -39,6 +40,7 @@ WARM_UP_SHARE = 0.1
 # A series longer than this is cut at its start: a day of 200 operators would be millions of figures.
 MOST_SAMPLES = 3600
 NO_OUTPUT = "(no output)"
+LATELY_COUNTED = ("shed", "out_bytes", "away_bytes", "away_s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,11 +104,17 @@ class MeasuredQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogicalCost:
-    """An operator as written, its instances taken together; None where nothing came in."""
+    """An operator as written, its instances taken together; None where nothing came in, or out.
+
+    ``cost_s`` is without what sending took, ``transfer_cost_s`` what a row takes at both ends if it is sent
+    to another node, and ``bytes`` its size.
+    """
 
     cost_s: float | None = None
     selectivity: float | None = None
     route_selectivity: Mapping[str, float] | None = None
+    transfer_cost_s: float | None = None
+    bytes: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +213,7 @@ def measure(
 
 
 def measured_network(network: Network, measured: Measured) -> Network:
-    """The network with costs, selectivities and rates as measured; what was not seen at work stays as stated.
+    """The network with costs, selectivities, sizes of rows and rates as measured; the rest stays as stated.
 
     Instances of a split operator have been taken together: the network states costs of operators as written.
     """
@@ -232,6 +240,8 @@ def _with_cost(operator: Operator, cost: LogicalCost) -> Operator:
         cost_s=cost.cost_s,
         selectivity=cost.selectivity if cost.route_selectivity is None else None,
         route_selectivity=cost.route_selectivity,
+        transfer_cost_s=operator.transfer_cost_s if cost.transfer_cost_s is None else cost.transfer_cost_s,
+        bytes=operator.bytes if cost.bytes is None else cost.bytes,
     )
 
 
@@ -246,6 +256,7 @@ class _Period:
     seconds: float
     rows: Mapping[str, int]
     event_s: Mapping[str, float]
+    received: Received
 
     @property
     def samples(self) -> int:
@@ -278,7 +289,16 @@ def _period(steps: pl.DataFrame) -> _Period:
         seconds=max(last["time"] + last["wall_s"] - first["time"], 1e-9),
         rows=dict(inside.group_by("stream").agg(pl.col("rows").sum()).iter_rows()),
         event_s=_event_seconds(before, inside),
+        received=_received(inside),
     )
+
+
+def _received(steps: pl.DataFrame) -> Received:
+    """Of all nodes; nothing if the run began before it was counted."""
+    if "received_bytes" not in steps.columns:
+        return Received()
+    each = steps.unique("step").select(pl.col("received_bytes", "received_s").sum())
+    return Received(*each.row(0))
 
 
 def _event_seconds(before: pl.DataFrame, inside: pl.DataFrame) -> dict[str, float]:
@@ -295,12 +315,13 @@ def _event_seconds(before: pl.DataFrame, inside: pl.DataFrame) -> dict[str, floa
 
 def _of_operators(operators: pl.DataFrame, period: _Period) -> dict[str, dict[str, Any]]:
     """Sums over the measured steps, and node and state after the last of them."""
-    if "shed" not in operators.columns:  # of a run that began before it was counted
-        operators = operators.with_columns(shed=pl.lit(0, pl.Int64))
+    # Of a run that began before they were counted.
+    missing = [name for name in LATELY_COUNTED if name not in operators.columns]
+    operators = operators.with_columns(pl.lit(0).alias(name) for name in missing)
     inside = operators.filter(pl.col("session") == period.session).join(
         period.kept.select("step"), on="step", how="semi"
     )
-    sums = [pl.col(name).sum() for name in ("cpu_s", "rows_in", "rows_out", "rejected", "shed")]
+    sums = [pl.col(name).sum() for name in ("cpu_s", "rows_in", "rows_out", "rejected", *LATELY_COUNTED)]
     last = [pl.col(name).last() for name in ("node", "state_bytes")]
     found = inside.sort("step").group_by("operator", maintain_order=True).agg(*sums, *last)
     return {row["operator"]: row for row in found.iter_rows(named=True)}
@@ -357,12 +378,16 @@ class _Work:
             self.streams[name] = MeasuredStream(
                 name=name, rows=rows, rate=rows / seconds[name], wall_rate=rows / period.seconds
             )
+        self.received = period.received
         self.counted = dict.fromkeys(network.operators, Counted())
+        self.sent = dict.fromkeys(network.operators, SILENT)
         for physical in split(network).operators:
             if physical.name in done:
                 row = done[physical.name]
                 own = Counted(rows_in=row["rows_in"], rows_out=row["rows_out"], cpu_s=row["cpu_s"])
                 self.counted[physical.logical.name] += own
+                sent = Sent(row["out_bytes"], row["away_bytes"], row["away_s"])
+                self.sent[physical.logical.name] += sent
         self.offered = offered_work(
             network,
             {name: np.array([stream.rate]) for name, stream in self.streams.items()},
@@ -373,12 +398,20 @@ class _Work:
     @property
     def costs(self) -> dict[str, LogicalCost]:
         """Of every operator as written."""
-        return {
-            name: LogicalCost(
-                cost_s=own.cost_s, selectivity=own.selectivity, route_selectivity=own.route_selectivity
+        send_s = dict(zip(self.sent, send_byte_s(self.sent.values()), strict=True))
+        found = {}
+        for name, own in self.offered.items():
+            counted, sent = self.counted[name], self.sent[name]
+            working = 1.0 - sent.away_s / counted.cpu_s if counted.cpu_s else 1.0
+            bytes_ = sent.out_bytes / counted.rows_out if sent.out_bytes and counted.rows_out else None
+            found[name] = LogicalCost(
+                cost_s=None if own.cost_s is None else own.cost_s * max(working, 0.0),
+                selectivity=own.selectivity,
+                route_selectivity=own.route_selectivity,
+                transfer_cost_s=None if bytes_ is None else bytes_ * (send_s[name] + self.received.byte_s),
+                bytes=bytes_,
             )
-            for name, own in self.offered.items()
-        }
+        return found
 
 
 def speed_of(stream: Stream) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from levelwind.runtime.coordinator import Step
+from levelwind.runtime.sent import Received
 
 OPERATORS, STEPS = "operators", "steps"
 # Rows are gathered this long, so that a fast run does not leave thousands of small files.
@@ -51,9 +52,15 @@ class Recorder:
                     "rejected": box.rejected,
                     "shed": box.shed,
                     "state_bytes": box.state_bytes,
+                    "out_bytes": box.out_bytes,
+                    "away_bytes": box.away_bytes,
+                    "away_s": box.away_s,
                 }
             )
         seen = step.seen
+        received = sum(
+            (Received(report.received_bytes, report.received_s) for report in step.reports), Received()
+        )
         for name in step.program.layout.network.streams:
             self._steps.append(
                 {
@@ -66,6 +73,8 @@ class Recorder:
                     "rows": seen.get(name, 0),
                     "watermark": step.commit.streams[name],
                     "closing": step.commit.closed,
+                    "received_bytes": received.bytes,
+                    "received_s": received.cpu_s,
                 }
             )
         if self._clock() - self._written >= FLUSH_S:

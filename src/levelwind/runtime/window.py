@@ -26,38 +26,10 @@ from levelwind.operators.rows import BEGINNING, END
 from levelwind.runtime.coordinator import Step
 from levelwind.runtime.measured import WARM_UP_STEPS, speed_of
 from levelwind.runtime.program import Layout
+from levelwind.runtime.sent import SILENT, Received, Sent, send_byte_s
 
-# CPU seconds that a byte takes to be sent, or received, as long as nobody has sent any.
-SEND_S = 5e-10
 # Below this an operator's own CPU says nothing of how much more it is offered.
 LEAST_SPENT_S = 1e-4
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """What an operator put out in some time, and sent to other nodes, in bytes; CPU seconds of the latter."""
-
-    out_bytes: int = 0
-    away_bytes: int = 0
-    away_s: float = 0.0
-
-    def __add__(self, other: Sent) -> Sent:
-        return Sent(
-            self.out_bytes + other.out_bytes,
-            self.away_bytes + other.away_bytes,
-            self.away_s + other.away_s,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Received:
-    """Bytes that nodes received in some time, and CPU seconds that it took."""
-
-    bytes: int = 0
-    cpu_s: float = 0.0
-
-    def __add__(self, other: Received) -> Received:
-        return Received(self.bytes + other.bytes, self.cpu_s + other.cpu_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,22 +150,19 @@ class LoadWindow:
     def sending(self, layout: Layout) -> dict[str, Floats]:
         """What every box sends, would send, and would make others receive, as loads like those of `loads`.
 
-        What an operator sends costs by the byte: as its own rows did, else as all that were sent, else as is
-        usual. O(operators × samples).
+        O(operators × samples).
         """
         wall = max(sum(sample.wall_s for sample in self._samples), 1e-9)
         load = self.loads(layout).mean(axis=1)
         names = [box.name for box in layout.boxes]
         spent = np.array([sum(s.boxes.get(n, NOTHING).cpu_s for s in self._samples) for n in names])
         sent = [sum((s.sent.get(n, SILENT) for s in self._samples), SILENT) for n in names]
-        every, received = sum(sent, SILENT), sum((s.received for s in self._samples), Received())
-        usual_s = every.away_s / every.away_bytes if every.away_bytes else SEND_S
-        receive_s = received.cpu_s / received.bytes if received.bytes else SEND_S
+        receive_s = sum((s.received for s in self._samples), Received()).byte_s
         # From what was spent in wall time to what the offered rates ask for, as `loads` has it.
         all_told = load.sum() / spent.sum() if spent.sum() > 0 else 1.0 / wall
         scale = np.divide(load, spent, out=np.full(len(names), all_told), where=spent > LEAST_SPENT_S)
         out = np.array([own.out_bytes for own in sent], dtype=np.float64)
-        each = np.array([own.away_s / own.away_bytes if own.away_bytes else usual_s for own in sent])
+        each = np.array(send_byte_s(sent))
         away = np.array([own.away_s for own in sent])
         found = {SENT: away * scale, SENDING: each * out * scale, RECEIVING: receive_s * out * scale}
         return {name: shared(values) for name, values in found.items()}
@@ -217,4 +186,4 @@ class LoadWindow:
         return rates, seconds
 
 
-NOTHING, SILENT = Counted(), Sent()
+NOTHING = Counted()

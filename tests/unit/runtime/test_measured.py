@@ -72,6 +72,18 @@ class Script:
             )  # fmt: skip
         return self
 
+    def sent(self, name, *, out_bytes, away_bytes=0, away_s=0.0):
+        """What an operator put out and sent, in each of its steps."""
+        for row in self.operators:
+            if row["operator"] == name:
+                row |= {"out_bytes": out_bytes, "away_bytes": away_bytes, "away_s": away_s}
+        return self
+
+    def received(self, *, bytes, cpu_s):
+        for row in self.steps:
+            row |= {"received_bytes": bytes, "received_s": cpu_s}
+        return self
+
     def measure(self, network, cpu=CPU):
         return measure(network, pl.DataFrame(self.operators), pl.DataFrame(self.steps), cpu=cpu)
 
@@ -97,6 +109,24 @@ def test_costs_and_selectivities_are_exact_without_warm_up_and_closing():
     assert (first.state_bytes, second.node, first.logical) == (70, "n2", "sum")
     assert found.costs["sum"].cost_s == pytest.approx(0.05 / 400)
     assert found.costs["sum"].selectivity == pytest.approx(0.2)
+
+
+def test_sending_is_no_part_of_the_cost_and_has_its_own():
+    # Of its 0.1 CPU seconds keep spends 0.02 on sending 8,000 bytes; nobody sends what sum puts out.
+    script = usual().sent("keep", out_bytes=8000, away_bytes=8000, away_s=0.02)
+    script = script.sent("sum[0]", out_bytes=600).sent("sum[1]", out_bytes=1000)
+    found = script.received(bytes=16_000, cpu_s=0.008).measure(network())
+    keep, summed = found.costs["keep"], found.costs["sum"]
+    assert keep.cost_s == pytest.approx(0.8e-4)
+    assert (keep.bytes, summed.bytes) == pytest.approx((20.0, 20.0))
+    sending_s, receiving_s = 0.02 / 8000, 0.008 / 16_000
+    assert keep.transfer_cost_s == pytest.approx(20 * (sending_s + receiving_s))
+    assert summed.transfer_cost_s == pytest.approx(20 * (sending_s + receiving_s))
+    written = measured_network(network(), found).operators["keep"]
+    assert written.transfer_cost_s == pytest.approx(keep.transfer_cost_s)
+    assert written.bytes == pytest.approx(20.0)
+    # A run that began before it was counted says nothing of it.
+    assert usual().measure(network()).costs["keep"].transfer_cost_s is None
 
 
 def test_the_rate_is_what_the_source_offers_not_what_got_through():
