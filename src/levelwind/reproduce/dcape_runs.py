@@ -20,22 +20,28 @@ from statistics import median
 from threading import Event, Thread
 from typing import Any
 
-from levelwind.balance import make_policy
+import numpy as np
+
+from levelwind.balance import Proposal, Situation, make_policy
 from levelwind.frontend import parse_network
+from levelwind.loads.arrays import Floats
 from levelwind.model import Cluster, Network
 from levelwind.planning import measure, plan
 from levelwind.reproduce.query_plans import query_plan, side_by_side
 from levelwind.runtime.coordinator import Step
+from levelwind.runtime.measured import WARM_UP_STEPS
 from levelwind.runtime.rundir import Command
 
 CAP = 0.35
 # Seconds of stream in a batch, and rows per second of each stream: such that a batch takes one capped node
-# two to four seconds. A batch costs every node 0.1 to 0.16 CPU seconds whatever is in it, a third to half a
+# five seconds, or fifteen. A batch costs every node 0.1 to 0.16 CPU seconds whatever is in it, a third to half a
 # second under the cap: work must be the larger part of it on five nodes, too.
 BATCH_S = 4.0
-RATES = {0: 450_000.0, 1: 90_000.0, 2: 12_000.0, 3: 4_500.0, 4: 2_250.0}
-# A policy is asked after every batch, once it has seen ten and three before: its moves need a few more.
-PERIOD_S, POLICY_SETTLE = 0.05, 22
+RATES = {0: 450_000.0, 1: 90_000.0, 2: 12_000.0, 3: 9_000.0, 4: 4_500.0}
+# A policy is asked after every batch, and goes by the last ten. It is heeded once rows had come through to
+# the last operators in all of these, or it would go by loads that nobody has for long. A few more are for
+# its moves.
+PERIOD_S, SAMPLES, MOVING = 0.05, 10, 6
 # Batches in which code is compiled and caches fill, whatever the plan; the last of those that are left out
 # run under the cap. The first run of a cluster finds nothing warm.
 SETTLE, CAPPED_SETTLE, COLD = 4, 2, 10
@@ -105,7 +111,7 @@ class Case:
                 steady[port.source] + (placement.get(port.source, placement[name]) != placement[name])
                 for port in operator.inputs
             ) + (self.window_s / BATCH_S if operator.is_join else 0.0)
-        return max(SETTLE + ceil(max(steady.values())), POLICY_SETTLE if self.policy else 0)
+        return SETTLE + ceil(max(steady.values())) + (SAMPLES + MOVING if self.policy else 0)
 
 
 def run_due(
@@ -197,7 +203,7 @@ def run_case(
             asking.set()
             begun.directory.ask(Command("stop"))  # read before the next batch begins
 
-    policy = None if case.policy is None else make_policy(case.policy, {"cost": "output_rate"})
+    policy: Any = None if case.policy is None else _Later(case.policy, settle - MOVING)
     begun = prepare(
         network,
         nodes,
@@ -228,6 +234,34 @@ def run_case(
         "connections_at_the_end": measure(network, nodes, last).cut_streams,
         "boxes": boxes_seen,
     }
+
+
+class _Later:
+    """A policy that is heeded only after so many batches of a run; until then it proposes nothing."""
+
+    def __init__(self, name: str, batches: int) -> None:
+        cost = {"degradation": "output_rate"}.get(name, "work")
+        self._policy: Any = make_policy(name, {"cost": cost})
+        self._left = batches - SAMPLES - WARM_UP_STEPS
+
+    @property
+    def name(self) -> str:
+        """The policy's."""
+        return self._policy.name
+
+    @property
+    def statistics(self) -> frozenset[str]:
+        """What the policy reads."""
+        return self._policy.statistics
+
+    def costs(self, situation: Situation) -> Floats:
+        """As the policy has them."""
+        return self._policy.costs(situation)
+
+    def propose(self, situation: Situation, *, rng: np.random.Generator) -> tuple[Proposal, ...]:
+        """What the policy proposes, once it is time."""
+        self._left -= 1
+        return () if self._left >= 0 else self._policy.propose(situation, rng=rng)
 
 
 def _pester(begun: Any, network: Network, per_s: float, enough: Event) -> None:
