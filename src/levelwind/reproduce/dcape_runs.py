@@ -34,10 +34,10 @@ from levelwind.runtime.rundir import Command
 
 CAP = 0.35
 # Seconds of stream in a batch, and rows per second of each stream: such that a batch takes one capped node
-# five seconds, or fifteen. A batch costs every node 0.1 to 0.16 CPU seconds whatever is in it, a third to half a
+# five to eight seconds. A batch costs every node 0.1 to 0.16 CPU seconds whatever is in it, a third to half a
 # second under the cap: work must be the larger part of it on five nodes, too.
 BATCH_S = 4.0
-RATES = {0: 450_000.0, 1: 90_000.0, 2: 12_000.0, 3: 9_000.0, 4: 4_500.0}
+RATES = {0: 450_000.0, 1: 45_000.0, 2: 12_000.0, 3: 9_000.0, 4: 4_500.0}
 # A policy is asked after every batch, and goes by the last ten. It is heeded once rows had come through to
 # the last operators in all of these, or it would go by loads that nobody has for long. A few more are for
 # its moves.
