@@ -24,8 +24,8 @@ from levelwind.reproduce.dcape_runs import CAP, Case, added_s
 
 NAME = "dcape"
 PATTERNS = ("round_robin", "grouping")
-# Planners of ours that stand beside the patterns.
-BESIDE = ("resilient", "correlation")
+# What of ours stands beside the patterns: planners, and a policy that begins from round robin.
+BESIDE, OUR_POLICY = ("resilient", "correlation"), "replan"
 # Pairs of the patterns; rounds of what stands beside.
 ROUNDS, FULL_ROUNDS = (3, 1), (5, 2)
 # Seconds after which no further run of the short version begins.
@@ -50,13 +50,13 @@ def cases(full: bool) -> dict[Case, int]:
         start = [_case(number, 3, planner) for planner in PATTERNS]
         add(pairs, *start, replace(start[0], policy="degradation"))
         add(beside, replace(start[1], policy="degradation"))
-        add(beside, *(_case(number, 3, planner) for planner in BESIDE))
+        add(beside, *_ours(number, 3))
     add(beside, _case(1, 1), _case(1, 3), _case(2, 1))
     add(1, replace(_case(2, 3, "grouping"), move_every=MOVE_EVERY, counted=MOVES * MOVE_EVERY))
     if full:
         add(beside, _case(1, 5), _case(1, 5, "grouping"))
         one = _case(1, 3, "grouping")
-        add(1, one, replace(one, policy="degradation"), *(_case(1, 3, planner) for planner in BESIDE))
+        add(1, one, replace(one, policy="degradation"), *_ours(1, 3))
         for number in (1, 2, 3, 4):
             add(1, _case(number, 1))
             add(1, *(_case(number, nodes, planner) for nodes in (2, 4, 5) for planner in PATTERNS))
@@ -65,6 +65,11 @@ def cases(full: bool) -> dict[Case, int]:
 
 def _case(number: int, nodes: int, planner: str = "round_robin") -> Case:
     return Case(number=number, nodes=nodes, planner=planner)
+
+
+def _ours(number: int, nodes: int) -> list[Case]:
+    planned = [_case(number, nodes, planner) for planner in BESIDE]
+    return [*planned, replace(_case(number, nodes), policy=OUR_POLICY)]
 
 
 def run(settings: Settings) -> Result:
@@ -128,8 +133,10 @@ class _Table:
         """What is promised of a case beside others."""
         if case.move_every is not None:
             return self._moved(case)
-        if case.policy is not None:
+        if case.policy == "degradation":
             return self._regained(case) if case.planner == "round_robin" else self._beside(case)
+        if case.policy is not None:
+            return []
         return [*self._alone(case), *self._patterns(case)]
 
     def _alone(self, case: Case) -> list[Figure]:
@@ -182,12 +189,13 @@ class _Table:
         return [Figure(label=label, value=missing, unit="share", limit=REGAINED)]
 
     def _beside(self, case: Case) -> list[Figure]:
-        """Grouping with degradation beside the better of our own planners."""
-        own = [c for p in BESIDE if (c := _case(case.number, case.nodes, p)) in self.done]
+        """Grouping with degradation beside the best of ours."""
+        own = [c for c in _ours(case.number, case.nodes) if c in self.done]
         if not own:
             return []
         best = max(own, key=lambda c: self.ratio(c, case))
-        label = f"plan {case.number} on {case.nodes}: grouping + degradation over {best.planner}"
+        name = best.planner if best.policy is None else f"{best.planner} + {best.policy}"
+        label = f"plan {case.number} on {case.nodes}: grouping + degradation over {name}"
         return [Figure(label=label, value=self.ratio(case, best), unit="share", limit=1.0)]
 
     def _moved(self, case: Case) -> list[Figure]:

@@ -78,6 +78,8 @@ def test_broken_promises_are_seen():
     def broken(case):
         if case.number == 1:
             return 100.0 / case.nodes
+        if case.policy == "replan":
+            return 70.0
         return {"round_robin": 130.0, "grouping": 100.0}.get(case.planner, 80.0)
 
     found = figures(summary(made_up(cases(False), broken), cases(False)))
@@ -88,6 +90,18 @@ def test_broken_promises_are_seen():
         "plan 1: one node over 3 by round_robin",
         "plan 2: one node over 3 by grouping",
     }
+
+
+def test_the_best_of_ours_is_compared():
+    found = figures(
+        summary(
+            made_up(cases(False), lambda case: 160.0 if case.policy == "replan" else as_promised(case)),
+            cases(False),
+        )
+    )
+    own = as_promised(Case(number=2, nodes=3, planner="grouping", policy="degradation"))
+    label = "plan 2 on 3: grouping + degradation over round_robin + replan"
+    assert found[label].value == pytest.approx(own / 160.0)
 
 
 def test_what_there_was_no_time_for_is_said():
