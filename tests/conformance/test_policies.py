@@ -15,11 +15,12 @@ from levelwind.testing import POLICY_CHECK_NAMES, PolicyCheckError, check_policy
 NOT_BALANCING = ("local_relaxation",)
 PAIRINGS = [{"pairing": pairing} for pairing in ("central", "random", "neighbour")]
 COSTS = [{"cost": "cpu"}, {"cost": "cpu", "percent_difference": 0}]
+OPTIONS = {"balance": COSTS, "degradation": COSTS, "replan": [{"gain": 5}, {"gain": 0}]}
 CASES = [
     pytest.param(check, id="-".join([name, *map(str, options.values()), check.name]))
     for name in policy_names()
     if name not in NOT_BALANCING
-    for options in (COSTS if name in ("balance", "degradation") else PAIRINGS)
+    for options in OPTIONS.get(name, PAIRINGS)
     for check in check_policy(name, options=options, central=options.get("pairing", "central") == "central")
 ]
 

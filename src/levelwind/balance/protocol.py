@@ -46,6 +46,9 @@ class Situation:
     reference
         What each node cost when operators last came to it or left it, by the policy's own `CostPolicy.costs`;
         NaN where that was never.
+    still
+        Reports since operators last came to any node or left it, for a `CostPolicy`; None: they never did, or
+        nobody knows.
     """
 
     series: Floats
@@ -59,6 +62,7 @@ class Situation:
     facts: Facts | None = None
     seen: Mapping[str, Floats] = field(default_factory=frozen_mapping)
     reference: Floats | None = None
+    still: int | None = None
 
     @property
     def mean_load(self) -> Floats:

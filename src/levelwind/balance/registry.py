@@ -18,6 +18,7 @@ BUILT_IN = {
     "llf_bal": "levelwind.balance.llf_bal:LlfBalPolicy",
     "balance": "levelwind.balance.even:BalancePolicy",
     "degradation": "levelwind.balance.degradation:DegradationPolicy",
+    "replan": "levelwind.balance.replan:ReplanPolicy",
     "rand_bal": "levelwind.balance.rand_bal:RandBalPolicy",
     "local_relaxation": "levelwind.balance.local_relaxation:LocalRelaxationPolicy",
 }

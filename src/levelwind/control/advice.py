@@ -69,5 +69,5 @@ class Adviser:
         if isinstance(self._policy, CostPolicy):
             cost = self._policy.costs(situation)
             reference = self._references.seen(roster.names, standing.index, standing.live, cost)
-            situation = replace(situation, reference=reference)
+            situation = replace(situation, reference=reference, still=self._references.still)
         return self._policy.propose(situation, rng=self._rng)

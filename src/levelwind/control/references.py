@@ -18,6 +18,8 @@ class References:
     """
 
     def __init__(self) -> None:
+        self.still: int | None = None
+        """Reports since operators last came to any node or left it; None if they never did."""
         self._stood: dict[str, int] = {}
         self._cost: dict[str, float] = {}
         self._words: tuple[tuple[str, ...], Ints] = ((), np.zeros(0, dtype=np.int64))
@@ -28,10 +30,11 @@ class References:
         O(operators + nodes).
         """
         stood = self._stand(operators, index, len(nodes))
+        self.still = None if self.still is None else self.still + 1
         for name, now, own in zip(nodes, stood, cost.tolist(), strict=True):
             before = self._stood.get(name)
             if before is not None and before != now:
-                self._cost[name] = own
+                self._cost[name], self.still = own, 0
             self._stood[name] = now
         return np.array([self._cost.get(name, np.nan) for name in nodes])
 

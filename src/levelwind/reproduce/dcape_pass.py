@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from hashlib import sha256
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 from time import monotonic
 from typing import Any
 
@@ -245,6 +246,7 @@ def _round(
     def keep(of: int, case: Case, run: dict[str, Any]) -> None:
         kept.add(case, of, run)
 
+    Thread(target=_end_with_parent, daemon=True).start()
     try:
         run_due(
             folder,
@@ -260,6 +262,14 @@ def _round(
         os._exit(1)
     # Spark's threads are not waited for: it ends with this process.
     os._exit(0)
+
+
+def _end_with_parent() -> None:
+    """Nobody who asked is left: a killed command must not leave a cluster at work."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 @cache

@@ -240,8 +240,7 @@ class _Later:
     """A policy that is heeded only after so many batches of a run; until then it proposes nothing."""
 
     def __init__(self, name: str, batches: int) -> None:
-        cost = {"degradation": "output_rate"}.get(name, "work")
-        self._policy: Any = make_policy(name, {"cost": cost})
+        self._policy: Any = make_policy(name, {"cost": "output_rate"} if name == "degradation" else {})
         self._left = batches - SAMPLES - WARM_UP_STEPS
 
     @property

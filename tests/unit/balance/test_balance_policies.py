@@ -137,7 +137,7 @@ def test_without_a_coordinator_it_ends_about_as_well(policy):
 
 
 @pytest.mark.parametrize("pairing", ["random", "neighbour"])
-@pytest.mark.parametrize("policy", [p for p in BALANCING if p not in ("balance", "degradation")])
+@pytest.mark.parametrize("policy", [p for p in BALANCING if p not in ("balance", "degradation", "replan")])
 def test_without_a_coordinator_a_node_exchanges_only_with_the_one_it_meets(policy, pairing):
     case = random_situation(1, nodes=9, operators=90, load=0.9)
     met = partners(pairs_of(relative_loads(case, case.node), pairing, np.random.default_rng(0)), 9)

@@ -161,6 +161,32 @@ def test_costs_are_remembered_from_when_a_node_changed():
     assert report(manager, 2.0, [10.0] * 8) == ()
 
 
+def test_a_policy_may_wait_until_a_report_holds_nothing_from_before_its_moves():
+    """Windows of three samples: a load that turns round right after a move is heeded three reports later."""
+    manager = managed(BOXES, ON_ONE, nodes=2, policy=make_policy("replan"))
+
+    def reported(at_s, *loads):
+        sent = {name: np.zeros(3) for name in ("sent", "sending", "receiving")}
+        series = np.repeat(np.array(loads)[:, None], 3, axis=1)
+        operators = ("a", "b", "c")
+        return manager.handle(StatisticsReported(at_s=at_s, operators=operators, series=series, seen=sent))
+
+    moves = reported(0.0, 0.4, 0.2, 0.2)
+    for move in moves:
+        manager.handle(MoveDone(at_s=0.5, operator=move.operator))
+    assert sorted(map(sorted, by_node(manager.placement))) == [["a"], ["b", "c"]]
+    turned = (0.2, 0.4, 0.2)
+    assert [reported(at_s, *turned) for at_s in (1.0, 2.0, 3.0)] == [(), (), ()]
+    assert reported(4.0, *turned)
+
+
+def by_node(placement):
+    found = {}
+    for operator, node in placement.items():
+        found.setdefault(node, []).append(operator)
+    return found.values()
+
+
 def test_statistics_must_have_a_figure_per_operator():
     policy = make_policy("degradation", {"cost": "output_rate"})
     manager = Manager(
