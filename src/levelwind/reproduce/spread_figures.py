@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from levelwind.reproduce import spread_joins, style
 from levelwind.reproduce.outcome import Check, Item, Outcome, Result, judge
 from levelwind.reproduce.spread_joins import ALL, FEW, RUNS, SPREAD, cell
@@ -42,7 +44,10 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(kw_only=True)
 class SpreadFigure:
-    """One figure: a quantity over a key of the cells, a curve per algorithm, a panel per setting."""
+    """One figure: a quantity over a key of the cells, a curve per algorithm, a panel per setting.
+
+    ``over_time``: what was found so far is drawn instead, over the time of the runs.
+    """
 
     TITLE: str
     paper: str
@@ -55,6 +60,7 @@ class SpreadFigure:
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: SETTINGS)
     x_label: str = ""
     y_label: str = "groups per second"
+    over_time: bool = False
 
     measure = staticmethod(spread_joins.measure)
 
@@ -97,9 +103,25 @@ class SpreadFigure:
                 axes.set_title(setting)
                 axes.set_xlabel(self.x_label)
                 axes.set_ylabel(self.y_label)
+                if self.over_time:
+                    _draw_totals(axes, by(results, "algorithm"))
+                    continue
                 for name, row in table.items():
-                    style.curve(axes, list(row), list(row.values()), colour=COLOURS[name], label=LABELS[name])
+                    # Points of a single value would lie above each other.
+                    at = list(row) if len(self.values) > 1 else [LABELS[name]]
+                    style.curve(axes, at, list(row.values()), colour=COLOURS[name], label=LABELS[name])
+                if len(self.values) == 1:
+                    axes.set_ylim(bottom=0)
             style.legend_above(listed, columns=min(3, len(self.algorithms)))
+
+
+def _draw_totals(axes: Any, results: Mapping[str, Sequence[Result]]) -> None:
+    """All groups so far, over time: the mean of the runs, and their extremes."""
+    for name, runs in results.items():
+        totals = np.array([run["total"] for run in runs])
+        at = np.linspace(0.0, runs[0]["duration_s"], totals.shape[1])
+        axes.plot(at, totals.mean(axis=0), color=COLOURS[name], label=LABELS[name], linewidth=1.3)
+        axes.fill_between(at, totals.min(axis=0), totals.max(axis=0), color=COLOURS[name], alpha=0.15)
 
 
 def _mean(curve: Mapping[float, Estimate]) -> float:
@@ -212,7 +234,9 @@ FIGURES: Mapping[str, SpreadFigure] = {
         values=(60,),
         algorithms=("atr", "ctr", "semantics_unaware", "centralised"),
         settings={"J1": _NEWS},
-        x_label="window, s",
+        x_label="seconds",
+        y_label="groups found so far",
+        over_time=True,
     ),
     "spread_figure_8": SpreadFigure(
         TITLE="Groups found by six hosts, windows of 120 s, near vectors of 40 dimensions",
@@ -223,7 +247,9 @@ FIGURES: Mapping[str, SpreadFigure] = {
         values=(120,),
         algorithms=("atr", "ctr", "semantics_unaware", "centralised"),
         settings={"J2": _NEWS},
-        x_label="window, s",
+        x_label="seconds",
+        y_label="groups found so far",
+        over_time=True,
     ),
     "spread_figure_9": SpreadFigure(
         TITLE="Time to route a row, windows of 60 s",
@@ -234,7 +260,6 @@ FIGURES: Mapping[str, SpreadFigure] = {
         values=(60,),
         what="route_us",
         settings={"J1": _NEWS},
-        x_label="window, s",
         y_label="µs per row",
     ),
     "spread_figure_10": SpreadFigure(
@@ -246,7 +271,6 @@ FIGURES: Mapping[str, SpreadFigure] = {
         values=(120,),
         what="route_us",
         settings={"J2": _NEWS},
-        x_label="window, s",
         y_label="µs per row",
     ),
     "spread_figure_11": SpreadFigure(

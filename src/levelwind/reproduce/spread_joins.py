@@ -23,7 +23,7 @@ from levelwind.reproduce.worlds import cell_seed
 SPREAD = ("atr", "ctr")
 ALL = ("atr", "ctr", "atr_unoptimised", "ctr_unoptimised", "semantics_unaware", "centralised")
 RUNS = {True: 1, False: 3}
-SECONDS = {True: 200, False: 1000}
+SECONDS = {True: 200, False: 1200}
 # Mean speed of a host, in MIPS.
 MIPS = 3000.0
 # The join of the paper's simulations: rates of streams, and the chance that two rows agree.
@@ -32,6 +32,8 @@ SELECTIVITY = 0.1
 # Partners of a row in a window with which partial groups are few; σ = 0.1 gives 37 at a window of 30 s.
 FEW = 0.2
 DIMENSIONS, TOPICS = 40, 60
+# Points of a curve over time.
+POINTS = 100
 
 
 def cell(quick: bool, seed: int, run_number: int, algorithm: str, **changes: Any) -> Item:
@@ -60,7 +62,10 @@ def cell(quick: bool, seed: int, run_number: int, algorithm: str, **changes: Any
 
 
 def measure(item: Item) -> Result:
-    """Groups per second, traffic, spread of work; and how long a row takes to route, in microseconds."""
+    """Groups per second, traffic, spread of work; and how long a row takes to route, in microseconds.
+
+    Of near vectors also all groups so far, over time.
+    """
     rng = np.random.default_rng(item["seed"])
     n, seconds = item["streams"], round(item["duration_s"])
     low, high = (float(rate) for rate in item["rates"])
@@ -82,6 +87,7 @@ def measure(item: Item) -> Result:
     return {
         **item,
         "groups_per_s": float(found.groups[warm:].mean()),
+        "total": np.cumsum(found.groups)[:: max(1, seconds // POINTS)].tolist() if item["vectors"] else None,
         "received_per_s": found.received,
         "spread": found.spread,
         "segment": found.segment_s,
