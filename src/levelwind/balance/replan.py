@@ -45,7 +45,7 @@ class ReplanPolicy:
     summary: ClassVar[str] = "a whole new placement where that lowers the largest cost, sending counted"
     origin: ClassVar[str] = "ours; seed 003's redistribution as one global search by measured work"
 
-    gain: float = option(5.0, "percent that the cost of the costliest node must fall by", least=0.0)
+    gain: float = option(10.0, "percent that the cost of the costliest node must fall by", least=0.0)
     steps: int = option(40_000, "steps that the search may try in a period", least=1)
 
     @property
