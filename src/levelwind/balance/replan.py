@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -75,7 +75,7 @@ class ReplanPolicy:
         for rank in ranks.tolist():
             free = before.free & (before.rank <= rank)
             stepped, best = search(work, before.node, free, chance, self.steps // len(ranks))
-            found = _chosen(before, Found(*stepped), Found(*best))
+            found = _chosen(replace(before, free=free), Found(*stepped), Found(*best))
             if found.cost.max() <= goal and found.cost.max() < cost.max():
                 return _proposals(before, found, cost)
         return ()

@@ -20,7 +20,7 @@ from typing import Any
 from levelwind.balance.costs.prediction import Work, expected_work, fitted, relative_errors
 from levelwind.bench.result import Figure, Result, Settings, spread_of
 from levelwind.reproduce.dcape_pass import Effort, run_missing, summed_up
-from levelwind.reproduce.dcape_runs import CAP, Case, added_s
+from levelwind.reproduce.dcape_runs import CAP, Case, added_s, has_moved
 
 NAME = "dcape"
 PATTERNS = ("round_robin", "grouping")
@@ -126,8 +126,12 @@ class _Table:
         return [mine[number] / theirs[number] for number in mine if number in theirs]
 
     def ratio(self, one: Case, other: Case) -> float:
-        """Of throughputs, in the median."""
+        """Of throughputs, in the median; both must have run in the same round, see `met`."""
         return median(self.ratios(one, other))
+
+    def met(self, one: Case, other: Case) -> bool:
+        """Whether both ran in the same round: when time is over, the last one may lack some."""
+        return one in self.done and other in self.done and bool(self.ratios(one, other))
 
     def promises(self, case: Case) -> list[Figure]:
         """What is promised of a case beside others."""
@@ -142,7 +146,7 @@ class _Table:
     def _alone(self, case: Case) -> list[Figure]:
         """One node beside several: a small plan loses nothing, a larger one gains."""
         alone = _case(case.number, 1)
-        if case.nodes == 1 or case.planner not in PATTERNS or alone not in self.done:
+        if case.nodes == 1 or case.planner not in PATTERNS or not self.met(alone, case):
             return []
         if case.number < 2:
             limit = 1.0 + NOTHING_LOST
@@ -156,7 +160,7 @@ class _Table:
     def _patterns(self, case: Case) -> list[Figure]:
         """Grouping beside round robin: no slower, and with fewer connections."""
         rival = _case(case.number, case.nodes, "grouping")
-        if case.number < 2 or case.planner != "round_robin" or rival not in self.done or rival == case:
+        if case.number < 2 or case.planner != "round_robin" or not self.met(rival, case):
             return []
         where = f"plan {case.number} on {case.nodes}: "
         opened, theirs = (self.runs[c.name][0]["connections"] for c in (rival, case))
@@ -180,9 +184,9 @@ class _Table:
     def _regained(self, case: Case) -> list[Figure]:
         """How much of what separates round robin from the best is still missing with the policy."""
         plain = replace(case, policy=None)
-        if plain not in self.done:
+        if not self.met(case, plain):
             return []
-        rivals = [c for c in self._peers(case) if c.nodes == case.nodes]
+        rivals = [c for c in self._peers(case) if c.nodes == case.nodes and self.met(c, plain)]
         best, reached = max(self.ratio(c, plain) for c in rivals), self.ratio(case, plain)
         missing = (best - reached) / (best - 1.0) if best > 1.0 + NOTHING else 0.0
         label = f"plan {case.number} on {case.nodes}: share not regained by {case.policy}"
@@ -190,7 +194,7 @@ class _Table:
 
     def _beside(self, case: Case) -> list[Figure]:
         """Grouping with degradation beside the best of ours."""
-        own = [c for c in _ours(case.number, case.nodes) if c in self.done]
+        own = [c for c in _ours(case.number, case.nodes) if self.met(c, case)]
         if not own:
             return []
         best = max(own, key=lambda c: self.ratio(c, case))
@@ -201,11 +205,12 @@ class _Table:
     def _moved(self, case: Case) -> list[Figure]:
         """What a move adds to the batches after it, of a minute; and throughput beside that without moves."""
         label = "seconds that moving a join adds, of a minute"
-        figures = [
-            Figure(label=label, value=added_s(self.runs[case.name]) / 60.0, unit="share", limit=MOVE_COST)
-        ]
+        own = self.runs[case.name]
+        # Nothing that did not happen costs nothing.
+        added = added_s(own) / 60.0 if has_moved(own) else 1.0
+        figures = [Figure(label=label, value=added, unit="share", limit=MOVE_COST)]
         still = replace(case, move_every=None, counted=None)
-        if still in self.done:
+        if self.met(still, case):
             label = f"throughput without moves over that with one every {case.move_every} batches"
             figures.append(Figure(label=label, value=self.ratio(still, case), unit="share"))
         return figures

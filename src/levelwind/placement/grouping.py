@@ -117,6 +117,7 @@ class _Graph:
             while free and (last or room >= 0.5):
                 unit = self._next(edge, seeds, free, inside, loose)
                 if not last and self.size[unit] - room > room:
+                    heappush(seeds, (loose[unit], unit, unit))  # for another node
                     break  # nearer to the share without it
                 nodes[unit] = node
                 free.discard(unit)

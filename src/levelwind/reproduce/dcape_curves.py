@@ -16,7 +16,7 @@ import numpy as np
 
 from levelwind.reproduce import style
 from levelwind.reproduce.dcape_pass import EFFORTS, run_together
-from levelwind.reproduce.dcape_runs import Case, added_s
+from levelwind.reproduce.dcape_runs import Case, added_s, has_moved
 from levelwind.reproduce.outcome import Check, Item, Outcome, Result, judge
 
 # Rows per second of a first look: with fewer, what a batch costs by itself would hide the rest.
@@ -91,7 +91,7 @@ class Curves:
         """The figure of every round, by label."""
         return {
             label: [
-                _value(run, self.judged or self.what)
+                _value(run, self.judged or self.what, case)
                 for result in results
                 for run in result["runs"][case.name]
             ]
@@ -147,12 +147,14 @@ AXES = {
 MANAGER = ("cpu_s", "bytes_in", "memory_bytes")
 
 
-def _value(run: Mapping[str, Any], what: str) -> float:
+def _value(run: Mapping[str, Any], what: str, case: Case) -> float:
     steps = run["steps"]
     if what in ("rows", "rate"):
         return float(run["throughput"])
     if what == "undisturbed":
-        return 1.0 - added_s([run]) / 60.0
+        # A case that is there to be moved, and was not, says nothing for moves.
+        moved = case.move_every is None or has_moved([run])
+        return 1.0 - added_s([run]) / 60.0 if moved else 0.0
     if what == "share":
         return sum(s["working_s"] for s in steps) / max(sum(s["cpu_s"] for s in steps), 1e-9)
     if what == "memory":

@@ -31,7 +31,10 @@ PACKAGES = (
     "model", "frontend", "rewrite", "loads", "placement", "balance", "control", "operators", "runtime",
     "spark",
 )  # fmt: skip
-MODULES = ("reproduce/dcape_runs.py", "reproduce/query_plans.py")
+MODULES = (
+    "reproduce/dcape_runs.py", "reproduce/query_plans.py", "planning.py", "plugins.py", "testing/loopback.py",
+    "testing/cgroups.py",
+)  # fmt: skip
 Runs = dict[str, list[dict[str, Any]]]
 Tick = Callable[[int, int, str], None]
 
@@ -55,7 +58,7 @@ class Kept:
     """Runs in a file, a line each. Those of other code or with another effort are left alone."""
 
     def __init__(self, path: Path, effort: Effort, code: str) -> None:
-        self.path = path
+        self.path, self.code = path, code
         self._by = {"code": code, "effort": asdict(effort), "cap": CAP}
         self._found: dict[tuple[str, int], dict[str, Any]] = {}
         self._read = 0
@@ -248,6 +251,8 @@ def _round(
 
     Thread(target=_end_with_parent, daemon=True).start()
     try:
+        if code_digest() != kept.code:
+            raise RunError("the sources were changed meanwhile, and runs of both would be mixed")  # noqa: EM101
         run_due(
             folder,
             [(number, case) for case in cases],

@@ -295,6 +295,11 @@ def _script(
     ]
 
 
+def has_moved(runs: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether something was moved in every run, and batches came after."""
+    return all(any(step["moves"] for step in run["steps"][:-DISTURBED]) for run in runs)
+
+
 def added_s(runs: Sequence[Mapping[str, Any]]) -> float:
     """Seconds that a move adds, in the mean: the batches at a move, over those later under the same plan.
 

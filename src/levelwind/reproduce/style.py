@@ -121,7 +121,7 @@ def figure(
 
 def curve(
     axes: Any,
-    x: Sequence[float],
+    x: Sequence[float] | Sequence[str],
     points: Sequence[Estimate],
     *,
     colour: str,

@@ -151,6 +151,14 @@ def test_important_operators_move_only_where_the_others_gain_nothing():
     assert {proposal.operator for proposal in proposed(stuck)} == {0, 1}
 
 
+def test_important_operators_stay_although_equal_nodes_could_change_names():
+    """Two that may move change places, where moving only the third would do the same to the costs."""
+    seen = situation([], [0, 0, 1], load=[0.3, 0.8, 0.5], priority=[5.0, 0.0, 0.0])
+    assert {proposal.operator for proposal in proposed(seen)} == {1, 2}
+    equal = situation([], [0, 0, 1], load=[0.3, 0.8, 0.5])
+    assert {proposal.operator for proposal in proposed(equal)} == {0}
+
+
 def test_it_waits_until_the_window_holds_nothing_from_before_a_move():
     seen = situation([], [0, 0, 0], nodes=(Node(name="a"), Node(name="b")))
     seen = replace(seen, series=np.ones((3, 5)))

@@ -111,6 +111,30 @@ def test_what_there_was_no_time_for_is_said():
     assert late[0] in result.notes[-1]
 
 
+def test_a_last_round_that_was_cut_short_is_left_out_of_comparisons():
+    """Whatever single run is missing, and whatever part of the last round."""
+    for full in (False, True):
+        wanted = cases(full)
+        every = made_up(wanted, as_promised)
+        last = max(wanted.values()) - 1
+        for cut in range(len(wanted)):
+            runs = {
+                name: [run for run in own if run["round"] < last or k < cut]
+                for k, (name, own) in enumerate(every["runs"].items())
+            }
+            result = summary({**every, "runs": runs}, wanted)
+            assert all(figure.ok is not False for figure in result.figures)
+
+
+def test_moves_that_were_not_made_are_no_cheap_moves():
+    wanted = cases(False)
+    found = made_up(wanted, as_promised)
+    for own in found["runs"].values():
+        for run in own:
+            run["steps"] = [{**each, "moves": 0} for each in run["steps"]]
+    assert figures(summary(found, wanted))["seconds that moving a join adds, of a minute"].ok is False
+
+
 def test_all_nodes_and_both_patterns_are_in_the_full_table():
     wanted = cases(True)
     for number in (1, 2, 3, 4):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -71,6 +72,22 @@ def test_round_robin_counts_what_is_pinned():
     network = Network(streams=network.streams, operators=operators | pinned)
     placement = plan(network, Cluster.equal(2), planner="round_robin").placement
     assert placement == {"o0": "n2", "o1": "n2", "o2": "n1", "o3": "n1"}
+
+
+@given(trees, st.integers(2, 4), st.integers(0, 5))
+def test_grouping_keeps_tables_whole_whatever_their_size(parents, nodes, on_table):
+    """Also where a table is larger than a node's share, and nothing else is left to take."""
+    network = tree(parents)
+    boxes = {
+        name: replace(operator, table="accounts") if k < on_table else operator
+        for k, (name, operator) in enumerate(reversed(network.operators.items()))
+    }
+    loose = {name: replace(operator, inputs=(Port(source="I"),)) for name, operator in boxes.items()}
+    for operators in (boxes, loose):
+        whole = replace(network, operators=dict(reversed(operators.items())))
+        placement = plan(whole, Cluster.equal(nodes), planner="grouping").placement
+        assert set(placement) == set(operators)
+        assert len({placement[name] for name, operator in operators.items() if operator.table}) <= 1
 
 
 @given(trees, st.integers(2, 3))

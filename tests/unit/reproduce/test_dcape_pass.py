@@ -149,8 +149,14 @@ def test_no_whole_round_is_a_failed_run_that_says_how_to_go_on(tmp_path):
 
 
 def test_a_round_that_breaks_says_why(tmp_path):
-    kept = Kept(tmp_path / FILE, FULL, "this")
+    kept = Kept(tmp_path / FILE, FULL, dcape_pass.code_digest())
     with pytest.raises(RunError, match=r"round 2 .* broke off: ValueError: .*same command goes on"):
+        dcape_pass._in_a_process(kept, 1, [], FULL, None, lambda: None)
+
+
+def test_sources_that_change_during_a_pass_end_it(tmp_path):
+    kept = Kept(tmp_path / FILE, FULL, "what it was when the pass began")
+    with pytest.raises(RunError, match="sources were changed meanwhile"):
         dcape_pass._in_a_process(kept, 1, [], FULL, None, lambda: None)
 
 
