@@ -32,11 +32,14 @@ class Reported:
         Parts in use of each host's CPU (by others than this join), memory and bandwidth.
     selectivity
         The share of pairs of rows near in time that agree, by numbers of the two streams, smaller one first.
+    busiest_s
+        CPU seconds of the host that had most to do, step by step, faded by `profiling.FADE`.
     """
 
     speed: tuple[float, ...]
     usage: tuple[tuple[float, float, float], ...]
     selectivity: Mapping[tuple[int, int], float] = field(default_factory=dict)
+    busiest_s: float = 0.0
 
 
 @dataclass(slots=True, kw_only=True)

@@ -65,6 +65,13 @@ def reasons_of(
     return {**found, "reason": sentence(found)}
 
 
+def tried(found: dict[str, Any], segment_us: int, *, settled: bool) -> dict[str, Any]:
+    """The same with another segment length, which was not reckoned but tried."""
+    how = "found by trying" if settled else "on trial"
+    new = {**found, "segment_s": segment_us / MICROSECONDS, "tried": how}
+    return {**new, "reason": sentence(new)}
+
+
 def _partners(shape: JoinShape, measured: Measured) -> float:
     """X = σ · r · W, the mean over pairs of streams."""
     partners = measured.partners(shape.windows_us)
@@ -77,6 +84,7 @@ def sentence(found: dict[str, Any]) -> str:
     way = WAYS[method]
     if method == "atr":
         way += f", segments of {found['segment_s']:.3g} s of {found['master']}"
+        way += f" ({found['tried']})" if "tried" in found else ""
     if found["asked"] != "auto":
         way += ", as asked for"
     busiest = {each: work for each, work in found["busiest"].items() if work is not None}

@@ -16,6 +16,7 @@ from levelwind.diffusion.aligned import Reign, new_reign
 from levelwind.diffusion.coordinated import CoordinatedEra, Path, new_era
 from levelwind.diffusion.hosts import Hosts, Reported
 from levelwind.diffusion.join import FIRST, MICROSECONDS, Ints, JoinShape, Measured
+from levelwind.diffusion.profiling import Profile
 
 Method = Literal["atr", "ctr"]
 KEEPS, LOOKS = 1, 2
@@ -66,6 +67,7 @@ class Router:
     advised: list[float] = field(default_factory=list)
     reasons: dict[str, Any] = field(default_factory=dict)
     decisions: int = 0
+    profile: Profile = field(default_factory=Profile)
     rng: np.random.Generator | None = None
 
     def route(self, streams: Ints, times: Ints) -> Routed:

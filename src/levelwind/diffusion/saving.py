@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import msgspec
@@ -11,7 +12,9 @@ from levelwind.diffusion.aligned import Reign
 from levelwind.diffusion.coordinated import CoordinatedEra
 from levelwind.diffusion.hosts import Hosts
 from levelwind.diffusion.join import Array, JoinShape, Measured
+from levelwind.diffusion.profiling import Profile
 from levelwind.diffusion.router import Router
+from levelwind.diffusion.tuning import SegmentTuner
 
 _REIGN, _ERA = "reign", "era"
 _REIGN_ARRAYS = ("floors", "edges", "hosts")
@@ -41,6 +44,7 @@ def save(router: Router) -> bytes:
     content = {
         **{name: getattr(router, name) for name in _PLAIN},
         "measured": [router.measured.rates, router.measured.selectivity],
+        "profile": asdict(router.profile),
         "hosts": {
             **_arrays(hosts, _HOST_ARRAYS),
             "memory_s": hosts.memory_s,
@@ -67,9 +71,17 @@ def restore(shape: JoinShape, saved: bytes) -> Router:
             faded_at_us=hosts["faded_at_us"],
         ),
         measured=Measured.of(rates, selectivity),
+        profile=_profile(content.get("profile")),
         **{name: content[name] for name in _PLAIN if name in content},
         eras=[_restored_era(each) for each in content["eras"]],
     )
+
+
+def _profile(saved: dict[str, Any] | None) -> Profile:
+    """A checkpoint may be older than the search for segment lengths."""
+    if saved is None:
+        return Profile()
+    return Profile(**{**saved, "tuner": SegmentTuner(**saved["tuner"])})
 
 
 def _era(era: Reign | CoordinatedEra) -> dict[str, Any]:

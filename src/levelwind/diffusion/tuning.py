@@ -15,11 +15,12 @@ class SegmentTuner:
     """Proposes segment lengths; told how well each did, it settles where both neighbours do worse.
 
     Steps are factors, since what a length costs depends on its ratio to the windows. ``length_s`` is the
-    length to use now. O(1) per report.
+    length to use now. A length counts as better only by the part ``worth`` of the best. O(1) per report.
     """
 
     length_s: float
     factor: float = 1.5
+    worth: float = 0.0
     best_s: float = 0.0
     best: float | None = None
     upward: bool = True
@@ -32,7 +33,7 @@ class SegmentTuner:
             return
         if self.best is None:
             self.best, self.best_s = performance, self.length_s
-        elif performance > self.best:
+        elif performance > self.best + self.worth * abs(self.best):
             self.best, self.best_s = performance, self.length_s
             self.turned = self.turned or not self.upward
         elif self.upward and not self.turned:

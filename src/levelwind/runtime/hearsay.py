@@ -11,6 +11,7 @@ from itertools import combinations
 
 import msgspec
 
+from levelwind.diffusion import profiling
 from levelwind.diffusion.hosts import LEAST_FREE, Reported
 from levelwind.model import Cluster, JoinPart, Node
 from levelwind.model.operator import Diffusion
@@ -46,6 +47,9 @@ class Heard(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``corrections``, by operator that sends: how much more or less each of its instances is given than its
     node's capacity says, since it was found to be less or more loaded than the others.
+
+    ``busiest``, likewise by operator that sends: CPU seconds of the instance that had most to do in each
+    step, faded as `profiling` wants it.
     """
 
     wall_s: float = 0.0
@@ -53,6 +57,7 @@ class Heard(msgspec.Struct, frozen=True, omit_defaults=True):
     parts: dict[str, float] = {}
     recent: dict[str, float] = {}
     corrections: dict[str, tuple[float, ...]] = {}
+    busiest: dict[str, float] = {}
 
 
 def diffusions(layout: Layout) -> tuple[Box, ...]:
@@ -79,6 +84,7 @@ def heard_after(
     }
     parts = {name: FADE * old for name, old in before.parts.items()}
     recent = {name: FADE_RECENT * old for name, old in before.recent.items()}
+    spent: dict[str, float] = {}
     for report in reports:
         if report.node < 0:
             continue
@@ -93,12 +99,18 @@ def heard_after(
             if isinstance(box.operator.spec, JoinPart) and own.rows_in:
                 parts[box.name] = parts.get(box.name, 0.0) + own.cpu_s
                 recent[box.name] = recent.get(box.name, 0.0) + own.cpu_s
+                spent[box.name] = spent.get(box.name, 0.0) + own.cpu_s
     heard = Heard(FADE * before.wall_s + wall_s, nodes, parts, recent)
     corrections = {
         box.name: _Join(box, program, heard, cluster).corrected(before.corrections.get(box.name))
         for box in senders
     }
-    return msgspec.structs.replace(heard, corrections=corrections)
+    busiest = {
+        box.name: profiling.FADE * before.busiest.get(box.name, 0.0)
+        + max(_Join(box, program, heard, cluster).work(spent), default=0.0)
+        for box in senders
+    }
+    return msgspec.structs.replace(heard, corrections=corrections, busiest=busiest)
 
 
 def told_to(
@@ -125,6 +137,7 @@ def told_to(
         speed=tuple(each / mean for each in speed),
         usage=tuple(_usage(node, join.parts, join.heard, join.placement) for node in join.nodes),
         selectivity=_selectivities(join.aliases, [marks.get(part.name, {}) for part in join.parts]),
+        busiest_s=join.heard.busiest.get(box.name, 0.0),
     )
 
 
@@ -148,6 +161,14 @@ class _Join:
             return (1.0,) * len(self.nodes)
         return corrections
 
+    def work(self, spent: Mapping[str, float]) -> list[float]:
+        """What each instance spent, by what parts did."""
+        work = [0.0] * len(self.nodes)
+        for part in self.parts:
+            assert isinstance(part.operator.spec, JoinPart)
+            work[part.operator.spec.instance] += spent.get(part.name, 0.0)
+        return work
+
     def speed(self) -> list[float]:
         """Of each instance: its node's CPU, shared with others there."""
         return [node.cpu / self.home.count(node.name) for node in self.nodes]
@@ -158,11 +179,7 @@ class _Join:
         Work that was measured tells, whatever the reason. Seconds per row would not: a row that many partners
         are found for costs more than a copy that is only kept, so that whoever has much to do looks slow.
         """
-        before = self.known(before)
-        work = [0.0] * len(self.nodes)
-        for part in self.parts:
-            assert isinstance(part.operator.spec, JoinPart)
-            work[part.operator.spec.instance] += self.heard.recent.get(part.name, 0.0)
+        before, work = self.known(before), self.work(self.heard.recent)
         if sum(work) < LEAST_WORK_S:
             return before
         loads = []

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import numpy as np
 import polars as pl
 import pytest
 
+from levelwind.diffusion.auto import advise
 from levelwind.frontend import parse_network
 from levelwind.frontend.writing import network_document
 from levelwind.model import Cluster, Node
@@ -153,6 +156,36 @@ def test_work_stays_even_where_windows_are_much_longer_than_segments(tmp_path, i
     print(f"over all of them {shares[50:].mean(axis=0).round(3)}")
     assert np.abs(shares[50:].mean(axis=0) - 1).max() <= 0.1
     assert shares[50:].max(axis=1).mean() <= 1.2
+
+
+def test_segment_lengths_are_tried_and_the_one_that_costs_least_stays(tmp_path, monkeypatch):
+    """A reckoning that is off by five is mended by what lengths are found to cost the busiest host."""
+
+    def off(*given, **more):
+        found = advise(*given, **more)
+        return replace(found, segment_s=found.segment_s / 5) if more["segment_s"] is None else found
+
+    monkeypatch.setattr("levelwind.operators.spreading.diffusion.advise", off)
+
+    def run(folder, **stated):
+        of = network({"method": "atr", "instances": 4, **stated}, windows="200ms")
+        world, rng = World(folder, of, Cluster.equal(4)), np.random.default_rng(5)
+        for number in range(120):
+            world.step(rng, number * 4, 4, [50, 50], 1000)
+        return world, np.array(world.executor.steps[-20:]).max(axis=1).mean()
+
+    world, tried = run(tmp_path / "tried")
+    last = world.progress.spread["m"]
+    assert last["tried"] == "found by trying"
+    assert "(found by trying)" in last["reason"]
+    assert 0.4 < last["segment_s"] < 1.6
+    other, fixed = run(tmp_path / "fixed", segment="200ms")
+    assert "tried" not in other.progress.spread["m"]
+    print(f"\nbusiest, tried {tried:.4f}, as reckoned {fixed:.4f}")
+    assert tried < 0.85 * fixed
+    world.start()  # what was found is part of the commit
+    world.step(np.random.default_rng(6), 480, 4, [50, 50], 1000)
+    assert world.progress.spread["m"]["segment_s"] == last["segment_s"]
 
 
 def test_what_was_told_is_told_again_after_a_restart(tmp_path):

@@ -12,7 +12,7 @@ from levelwind.diffusion.auto import advise
 from levelwind.diffusion.coordinated import shortest_slot_us, slot_length_us
 from levelwind.diffusion.hosts import Hosts, Reported
 from levelwind.diffusion.join import MICROSECONDS, Costs, Ints, JoinShape, Measured
-from levelwind.diffusion.reasons import reasons_of
+from levelwind.diffusion.reasons import reasons_of, tried
 from levelwind.diffusion.router import Method, Router, new_router
 from levelwind.diffusion.saving import restore, save
 from levelwind.errors import input_error
@@ -116,6 +116,7 @@ class Diffuser:
             ]
         )
         self._adapt(router, streams, times)
+        self._try_lengths(router, total)
         routed = router.route(streams, times)
         firsts = np.concatenate([[0], np.cumsum([frame.height for frame in frames])])
         aligned = routed.slot < 0
@@ -200,11 +201,26 @@ class Diffuser:
         )
         before = _in_force(router)
         router.method, router.master = advice.method, advice.master
-        router.segment_us = max(1, round(advice.segment_s * MICROSECONDS))
+        reckoned = router.segment_us = max(1, round(advice.segment_s * MICROSECONDS))
+        if stated is None:
+            router.segment_us = router.profile.around(reckoned)
         router.slot_us = slot_length_us(self.shape, router.measured, horizon)
         if not router.reasons or before != _in_force(router):
             router.decisions += 1
         router.reasons = reasons_of(advice, self.shape, router.measured, self.aliases, asked=self.method)
+        if router.method == "atr" and router.segment_us != reckoned:
+            settled = router.profile.tuner.settled
+            router.reasons = tried(router.reasons, router.segment_us, settled=settled)
+
+    def _try_lengths(self, router: Router, rows: int) -> None:
+        """Lengths near the reckoned one, by what they cost the busiest host, unless the file says one."""
+        if self.told is None or self.segment_us is not None or router.method != "atr" or not router.reasons:
+            return
+        profile = router.profile
+        if profile.step(rows, self.told.busiest_s, self.shape.longest_us, router.batch_s):
+            router.segment_us = profile.segment_us
+            router.reasons = tried(router.reasons, router.segment_us, settled=profile.tuner.settled)
+            router.decisions += profile.tuner.settled
 
 
 def _in_force(router: Router) -> tuple[str, int, int]:
