@@ -96,9 +96,8 @@ class Multijoiner:
 
     def step(self, state: State, inputs: Sequence[Arrived]) -> Stepped:
         """Takes in rows of all inputs, and puts out the groups they make."""
-        wanted = [self.wanted(input, arrived.rows) for input, arrived in enumerate(inputs)]
-        new = wanted if self.shed_rows is None else [at_most(rows, self.shed_rows) for rows in wanted]
-        shed = sum(rows.height for rows in wanted) - sum(rows.height for rows in new)
+        taken = [self.taken(input, arrived.rows) for input, arrived in enumerate(inputs)]
+        new, shed = [rows for rows, _ in taken], sum(count for _, count in taken)
         tables = [state.table(name, clock) for name, clock in zip(self.aliases, self.clocks, strict=True)]
         outputs: list[pl.DataFrame] = []
         rejected: list[Rejected] = []
@@ -124,6 +123,14 @@ class Multijoiner:
         return rows.select(
             pl.col(name).alias(f"{self.aliases[input]}.{name}") for name in rows.columns if name != ORDER
         )
+
+    def taken(self, input: int, rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+        """Of the rows that can be in a group as many as are taken in a batch; how many others there were."""
+        wanted = self.wanted(input, rows)
+        if self.shed_rows is None:
+            return wanted, 0
+        kept = at_most(wanted, self.shed_rows)
+        return kept, wanted.height - kept.height
 
     def wanted(self, input: int, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows that can be in a group; with a mark on those that can only be in one that is rejected."""
