@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import polars as pl
@@ -48,24 +49,30 @@ def make_diffusion(operator: Operator, inputs: Sequence[RowType]) -> Kernel:
     plain = make_multijoin(replace(operator, spec=join), inputs)
     assert isinstance(plain, Multijoiner)
     windows = plain.windows_us
+    shape = JoinShape(
+        windows_us=windows,
+        instances=join.diffuse.instances,
+        costs=COSTS,
+        unlinked=frozenset(combinations(range(len(windows)), 2)) - frozenset(plain.condition.linked),
+    )
     stated = None if join.diffuse.segment_s is None else microseconds(join.diffuse.segment_s)
     return Diffuser(
         plain=plain,
-        shape=JoinShape(windows_us=windows, instances=join.diffuse.instances, costs=COSTS),
+        shape=shape,
         method=join.diffuse.method,
         segment_us=stated,
         selectivity=min(1.0, spec.selectivity) ** (1 / max(1, len(windows) - 1)),
         weights=join.diffuse.weights,
-        master=_most_linked(plain),
+        master=_most_linked(shape),
     )
 
 
-def _most_linked(plain: Multijoiner) -> int:
-    """The stream about which and another most conditions are asked, as the first master; of equals the first.
+def _most_linked(shape: JoinShape) -> int:
+    """The stream that is linked to most others, as the first master; of equals the first.
 
     To change masters later means to send rows twice for two windows.
     """
-    links = [sum(stream in pair for pair in plain.condition.linked) for stream in range(len(plain.aliases))]
+    links = [shape.links(stream) for stream in range(shape.streams)]
     return links.index(max(links))
 
 
@@ -158,7 +165,7 @@ class Diffuser:
         method: Method = "ctr" if self.method == "ctr" else "atr"
         return new_router(
             self.shape,
-            measured=Measured.of([1.0] * self.shape.streams, self.selectivity),
+            measured=Measured.of_pairs([1.0] * self.shape.streams, {}, self.selectivity, self.shape.unlinked),
             method=method,
             master=self.master,
             segment_us=self.segment_us or max(1, round(SEGMENT_PER_WINDOW * longest)),
