@@ -73,7 +73,7 @@ def test_a_chain_decides_only_where_the_work_is_about_the_same():
 
 
 def test_links_are_known_and_not_guessed():
-    """A pair that happens to agree always is linked; one about which nothing is asked agrees by its others."""
+    """A pair that happens to agree always is linked; one that nothing is asked about agrees as its others."""
     unlinked = frozenset({(0, 2)})
     measured = Measured.of_pairs([1.0] * 3, {(0, 1): 1.0, (1, 2): 0.1}, 0.5, unlinked)
     assert np.array(measured.selectivity)[[0, 1, 0], [1, 2, 2]] == pytest.approx([1.0, 0.1, 0.1])

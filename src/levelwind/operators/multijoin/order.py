@@ -53,8 +53,8 @@ def is_due(step: int, inputs: int, turn: int = 0) -> bool:
 def measure(meeting: Meeting, pair: Pair) -> tuple[int, int]:
     """How many pairs of rows of two inputs are near enough in time, and how many of them agree, of a sample.
 
-    Rows that may not meet at all are no pair. O(rows log rows) for indexes that are not at hand, and a bounded
-    number of pairs.
+    Rows that may not meet at all are no pair.
+    O(rows log rows) for indexes that are not at hand, and a bounded number of pairs.
     """
     first, second = pair
     count = len(meeting.members[first].times)
