@@ -80,13 +80,7 @@ def heard_after(
     marks: Mapping[str, Marks],
     cluster: Cluster | None = None,
 ) -> Heard | None:
-    """With one step more; None without a spread join. O(boxes).
-
-    Parameters
-    ----------
-    marks
-        Of every box, as of the last commit.
-    """
+    """With one step more; None without a spread join. ``marks`` are the boxes' before the step. O(boxes)."""
     layout = program.layout
     senders = diffusions(layout)
     if not senders:
