@@ -12,8 +12,8 @@ from levelwind.balance.facts import Facts, make_facts
 from levelwind.errors import InputError, Problem
 from levelwind.loads.arrays import Floats, Ints
 from levelwind.loads.problem import make_problem
-from levelwind.model import Cluster, Network
-from levelwind.rewrite import PhysicalOperator, split
+from levelwind.model import Cluster, Fusion, JoinPart, Network
+from levelwind.rewrite import PhysicalOperator, diffusion_name, split
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +35,9 @@ class Roster:
         The higher, the more important.
     may_shed
         Whether an operator says that it may leave rows out under overload.
+    fed_by
+        By whose rows an operator's load goes: its own, but those of the one that sends for parts of a spread
+        join.
     """
 
     network: Network
@@ -44,6 +47,7 @@ class Roster:
     unit: Ints
     priority: Floats
     may_shed: NDArray[np.bool_]
+    fed_by: Ints
 
     @cached_property
     def position(self) -> dict[str, int]:
@@ -112,7 +116,19 @@ def make_roster(network: Network, cluster: Cluster) -> Roster:
         unit=unit,
         priority=np.array([o.logical.priority for o in operators], dtype=np.float64),
         may_shed=np.array([o.logical.may_shed for o in operators], dtype=bool),
+        fed_by=_fed_by(operators),
     )
+
+
+def _fed_by(operators: tuple[PhysicalOperator, ...]) -> Ints:
+    position = {operator.name: j for j, operator in enumerate(operators)}
+    found = np.arange(len(operators), dtype=np.int64)
+    for j, operator in enumerate(operators):
+        spec = operator.logical.spec
+        if isinstance(spec, JoinPart | Fusion):
+            join = spec.of if isinstance(spec, JoinPart) else operator.logical.name
+            found[j] = position.get(diffusion_name(join), j)
+    return found
 
 
 def _table_conflicts(operators: tuple[PhysicalOperator, ...]) -> list[Problem]:

@@ -79,7 +79,9 @@ class Shedding:
         now = np.ones(len(roster.names))
         for name, share in self._shares.items():
             now[roster.position[name]] = share
-        wanted = kept_shares(standing.load / now, roster.may_shed, roster.priority, AIM * capacity)
+        # What an operator lets through is the load of those that it feeds, too.
+        load = np.bincount(roster.fed_by, weights=standing.load, minlength=len(now))
+        wanted = kept_shares(load / now, roster.may_shed, roster.priority, AIM * capacity)
         new = np.sqrt(now * wanted)
         new[new > NEARLY_ALL] = 1.0
         changed = {

@@ -24,6 +24,8 @@ from levelwind.diffusion.router import Method
 ROUNDS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 # What is at most so many times the least counts as about the least.
 ABOUT = 1.01
+# So many times the work is borne with for a master that one more of the other streams is linked to.
+LINK = 1.3
 # Once windows are full, work swings less than while they fill: found on other joins than the tests have.
 SWING_WHEN_FULL = 0.8
 
@@ -83,7 +85,7 @@ def advise(
         [aligned_busiest(shape, measured, master, each, horizon_s, full=full) for each in lengths]
         for master in range(shape.streams)
     ]
-    master = _best_master(measured, masters, 0 if now is None else now[1], worth)
+    master = _best_master(shape, masters, 0 if now is None else now[1], worth)
     works = masters[master]
     # The longest that is about as good as the best: the fewer segments there are, the less there is to lay.
     aligned, length = next(
@@ -116,19 +118,16 @@ def advise(
     return replace(advice, why=reasons_of(advice, shape, measured, named)["reason"])
 
 
-def _best_master(measured: Measured, works: Sequence[Sequence[float]], now: int, worth: float) -> int:
-    """Of the streams that conditions link to most others, the one with the least work as master.
+def _best_master(shape: JoinShape, works: Sequence[Sequence[float]], now: int, worth: float) -> int:
+    """The stream with the least work as master, where a condition that links it to another weighs `LINK`.
 
     Mostly the one that sends the fewest copies, [1]'s equation 2; the present one if about as good. A row
     that is linked to the master looks there first, where each host has a part of the rows only. Others must
-    look for partners in whole windows before, on every host that has a copy.
+    look for partners in whole windows before, on every host that has a copy, which the work does not count.
     """
-    least = [min(own) for own in works]
-    links = [measured.links(stream) for stream in range(len(works))]
-    best = min(range(len(works)), key=lambda master: (-links[master], least[master]))
-    if links[best] > links[now]:
-        return best
-    return best if least[best] < (1 - worth) * least[now] else now
+    weighed = [min(own) / LINK ** shape.links(stream) for stream, own in enumerate(works)]
+    best = weighed.index(min(weighed))
+    return best if weighed[best] < (1 - worth) * weighed[now] else now
 
 
 def aligned_busiest(

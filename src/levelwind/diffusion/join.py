@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,9 @@ Array = NDArray[Any]
 FIRST = -(2**62)
 LAST = 2**62
 MICROSECONDS = 1_000_000
-# Pairs that agree so often are taken as always agreeing; a chance is never taken as less than the other.
-ALWAYS, LEAST_CHANCE = 0.999, 1e-12
+# A chance is never taken as less.
+LEAST_CHANCE = 1e-12
+Pairs = frozenset[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,16 +43,10 @@ class Measured:
     """What is known of the streams: rows per second, and the chance that a pair of rows agrees.
 
     ``selectivity[i, k]`` is that of a row of i (or a partial group that ends with i) and a row of k.
-    ``unlinked`` are pairs of streams, smaller number first, about which nothing is asked.
     """
 
     rates: tuple[float, ...]
     selectivity: tuple[tuple[float, ...], ...]
-    unlinked: frozenset[tuple[int, int]] = frozenset()
-
-    def links(self, stream: int) -> int:
-        """With how many others something is asked of a stream."""
-        return len(self.rates) - 1 - sum(stream in pair for pair in self.unlinked)
 
     @classmethod
     def of(cls, rates: Sequence[float], selectivity: float | Sequence[Sequence[float]]) -> Measured:
@@ -63,36 +58,30 @@ class Measured:
 
     @classmethod
     def of_pairs(
-        cls, rates: Sequence[float], chances: Mapping[tuple[int, int], float], otherwise: float
+        cls,
+        rates: Sequence[float],
+        chances: Mapping[tuple[int, int], float],
+        otherwise: float,
+        unlinked: Pairs = frozenset(),
     ) -> Measured:
         """With the chances of some pairs of streams, smaller number first.
 
-        A pair about which nothing is asked always agrees. A partial group still meets such a stream through
-        a condition on another of its rows, so that the least chance of that stream with any other counts.
-        Pairs that were not seen take the geometric mean of those that were, or ``otherwise``.
+        A pair about which nothing is asked, one of ``unlinked``, always agrees. A partial group still meets
+        such a stream through a condition on another of its rows, so that the least chance of that stream with
+        any other counts. Other pairs that were not seen take the geometric mean of those that were, or
+        ``otherwise``.
         """
         n = len(rates)
-        told = {pair: chance for pair, chance in chances.items() if chance < ALWAYS}
-        asked = np.ones((n, n))
+        told = {pair: max(own, LEAST_CHANCE) for pair, own in chances.items() if pair not in unlinked}
+        usual = float(np.exp(np.mean(np.log(list(told.values()))))) if told else otherwise
+        asked = np.full((n, n), usual)
         for (i, k), chance in told.items():
-            asked[i, k] = asked[k, i] = max(chance, LEAST_CHANCE)
-        usual = otherwise
-        if told:
-            usual = float(np.exp(np.mean(np.log([max(each, LEAST_CHANCE) for each in told.values()]))))
-        elif chances:
-            usual = 1.0
-        found = [[1.0] * n for _ in range(n)]
-        for i in range(n):
-            for k in range(n):
-                pair = (min(i, k), max(i, k))
-                if i == k or (pair not in told and pair not in chances):
-                    found[i][k] = usual
-                elif pair in told:
-                    found[i][k] = float(asked[i, k])
-                else:
-                    found[i][k] = float(asked[:, k].min())
-        unlinked = frozenset(chances.keys() - told.keys())
-        return replace(cls.of(rates, found), unlinked=unlinked)
+            asked[i, k] = asked[k, i] = chance
+        is_asked = np.ones((n, n), dtype=np.bool_)
+        for i, k in unlinked:
+            is_asked[i, k] = is_asked[k, i] = False
+        others = np.where(is_asked & ~np.eye(n, dtype=np.bool_), asked, 1.0)
+        return cls.of(rates, np.where(is_asked, asked, others.min(axis=0)).tolist())
 
     def partners(self, windows_us: Sequence[int]) -> Floats:
         """``x[i, k] = σ · r · W``: the rows of k's window that agree with a row of i, in the mean."""
@@ -108,13 +97,21 @@ class JoinShape:
     ----------
     windows_us
         Of each stream. A group counts iff each member is at most so much older than the latest, ends
-    included. instances
+        included.
+    instances
         Hosts there are, numbered from 0.
+    unlinked
+        Pairs of streams, smaller number first, about which the condition asks nothing.
     """
 
     windows_us: tuple[int, ...]
     instances: int
     costs: Costs = field(default_factory=Costs)
+    unlinked: Pairs = frozenset()
+
+    def links(self, stream: int) -> int:
+        """With how many others something is asked of a stream."""
+        return self.streams - 1 - sum(stream in pair for pair in self.unlinked)
 
     @property
     def streams(self) -> int:

@@ -142,7 +142,9 @@ class Router:
         over. ``otherwise`` is the selectivity of pairs of streams as long as none was measured.
         """
         self.hosts.hear(reported)
-        self.measured = Measured.of_pairs(self.measured.rates, reported.selectivity, otherwise)
+        if reported.selectivity:
+            rates, unlinked = self.measured.rates, self.shape.unlinked
+            self.measured = Measured.of_pairs(rates, reported.selectivity, otherwise, unlinked)
 
     def settle(self, watermark_us: int) -> None:
         """Forget what no row from the watermark on can need."""

@@ -301,7 +301,9 @@ class Operator:
 
     @property
     def may_shed(self) -> bool:
-        """Whether it says that rows may be left out under overload, and is one operator that can do so."""
+        """Whether it says that rows may be left out under overload, and is the operator that does so."""
+        if isinstance(self.spec, Diffusion):
+            return self.spec.join.shed_rows is not None
         return isinstance(self.spec, Multijoin) and self.spec.shed_rows is not None and not self.spec.diffuse
 
     @property

@@ -57,6 +57,8 @@ def _parts(operator: Operator) -> Iterator[Operator]:
     assert spec.diffuse is not None
     method, instances = spec.diffuse.method, spec.diffuse.instances
     hops = len(spec.aliases) - 1
+    # Rows are left out before they are sent: a part knows copies, and some of the rows only.
+    whole = replace(spec, shed_rows=None)
     # What may go either way has parts for both.
     aligned, coordinated = method in ("atr", "auto"), method in ("ctr", "auto")
     source = diffusion_name(name)
@@ -71,20 +73,21 @@ def _parts(operator: Operator) -> Iterator[Operator]:
         inputs=operator.inputs,
         movable=operator.movable,
         pinned=operator.pinned,
+        priority=operator.priority,
     )
     parts = instances * (aligned + coordinated * hops)
     finders = instances * (aligned + coordinated)
     fused: list[Port] = []
     if aligned:
         for i in range(instances):
-            part = JoinPart(join=spec, of=name, parts=parts, finders=finders, instance=i)
+            part = JoinPart(join=whole, of=name, parts=parts, finders=finders, instance=i)
             ports = tuple(Port(source=source, route=aligned_route(i, alias)) for alias in spec.aliases)
             yield _part(operator, f"{name}[{i}]", part, ports)
             fused.append(Port(source=f"{name}[{i}]"))
     if coordinated:
         for hop in range(hops):
             for i in range(instances):
-                part = JoinPart(join=spec, of=name, parts=parts, finders=finders, instance=i, hop=hop)
+                part = JoinPart(join=whole, of=name, parts=parts, finders=finders, instance=i, hop=hop)
                 ports = tuple(
                     Port(source=source, route=coordinated_route(i, alias)) for alias in spec.aliases
                 )

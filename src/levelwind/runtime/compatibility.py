@@ -54,7 +54,7 @@ def _lasting(spec: Spec) -> Spec:
     if isinstance(spec, Multijoin):
         return replace(spec, windows_s=frozen_mapping(), shed_rows=None)
     if isinstance(spec, Diffusion):  # no part of what it remembers
-        return replace(spec, selectivity=1.0)
+        return replace(spec, selectivity=1.0, join=replace(spec.join, shed_rows=None))
     return spec
 
 

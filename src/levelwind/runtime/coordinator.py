@@ -304,12 +304,8 @@ class Coordinator:
 
     def _told(self) -> dict[str, Any]:
         """What routers of spread joins are told: of the last commit alone, so that it can be told again."""
-        marks = {} if self.last is None else {name: box.marks for name, box in self.last.boxes.items()}
         heard = None if self.last is None else self.last.heard
-        return {
-            box.name: told_to(box, self.program, heard, marks, self.cluster)
-            for box in diffusions(self.layout)
-        }
+        return {box.name: told_to(box, self.program, heard, self.cluster) for box in diffusions(self.layout)}
 
     def _behind(self, records: Sequence[BoxRecord | None], *, closing: bool) -> tuple[int, ...]:
         """Watermarks behind every box. A run that was closed and goes on is back where its streams are."""
@@ -387,7 +383,12 @@ class Coordinator:
             version=self.version,
             served_by=self.served_by,
             heard=heard_after(
-                None if self.last is None else self.last.heard, self.program, reports, run_s, self.cluster
+                None if self.last is None else self.last.heard,
+                self.program,
+                reports,
+                run_s,
+                {} if self.last is None else {name: box.marks for name, box in self.last.boxes.items()},
+                self.cluster,
             ),
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
+from math import sqrt
 
 import msgspec
 
@@ -15,10 +16,11 @@ from levelwind.diffusion import profiling
 from levelwind.diffusion.hosts import LEAST_FREE, Reported
 from levelwind.model import Cluster, JoinPart, Node
 from levelwind.model.operator import Diffusion
-from levelwind.operators.multijoin.order import mark_names
+from levelwind.operators.multijoin.order import total_names
 from levelwind.runtime.messages import NodeReport
 from levelwind.runtime.program import Box, Layout, Program
 
+Marks = Mapping[str, int]
 # What was measured before counts so much less with each step: about the last thirty steps matter.
 FADE = 0.97
 # The same for what corrections go by: about the last five, or they would answer to what is long over.
@@ -28,16 +30,22 @@ FADE_RECENT = 0.8
 GAIN, MOST_CORRECTION = 0.03, 4.0
 # Below so many CPU seconds, loads are noise.
 LEAST_WORK_S = 1e-3
-# Pairs of rows near in time below which a selectivity is not measured.
-LEAST_PAIRS = 30
+# Pairs of rows near in time below which a selectivity is not measured; so much less do they count with each
+# step that measures some; and by so many standard deviations what is measured may lie off what was measured
+# before. If it lies further off, the streams have changed, and what was before counts no more.
+LEAST_PAIRS, FADE_PAIRS, SURE = 30, 0.99, 5.0
 
 
 class NodeHeard(msgspec.Struct, array_like=True, frozen=True):
-    """Of a node: CPU seconds and bytes sent, faded, and the memory that it used last."""
+    """Of a node: CPU seconds and bytes sent, faded, and the memory that it used last.
+
+    ``joins``, by operator that sends: of the CPU seconds, those of the parts of a spread join.
+    """
 
     cpu_s: float = 0.0
     sent_bytes: float = 0.0
     memory_bytes: float = 0.0
+    joins: dict[str, float] = {}
 
 
 class Heard(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -50,6 +58,9 @@ class Heard(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``busiest``, likewise by operator that sends: CPU seconds of the instance that had most to do in each
     step, faded as `profiling` wants it.
+
+    ``pairs``, by operator that sends and the names of two inputs: how many pairs of their rows were found to
+    be near in time lately, by whichever parts had rows, and how many of them agreed.
     """
 
     wall_s: float = 0.0
@@ -58,6 +69,7 @@ class Heard(msgspec.Struct, frozen=True, omit_defaults=True):
     recent: dict[str, float] = {}
     corrections: dict[str, tuple[float, ...]] = {}
     busiest: dict[str, float] = {}
+    pairs: dict[str, dict[str, tuple[float, float]]] = {}
 
 
 def diffusions(layout: Layout) -> tuple[Box, ...]:
@@ -70,18 +82,17 @@ def heard_after(
     program: Program,
     reports: Iterable[NodeReport],
     wall_s: float,
+    marks: Mapping[str, Marks],
     cluster: Cluster | None = None,
 ) -> Heard | None:
-    """With one step more; None without a spread join. O(boxes)."""
+    """With one step more; None without a spread join. ``marks`` are the boxes' before the step. O(boxes)."""
     layout = program.layout
     senders = diffusions(layout)
     if not senders:
         return None
-    before = before or Heard()
-    nodes = {
-        name: NodeHeard(FADE * old.cpu_s, FADE * old.sent_bytes, old.memory_bytes)
-        for name, old in before.nodes.items()
-    }
+    before = _as_now(before, program)
+    nodes = {name: _faded(old) for name, old in before.nodes.items()}
+    seen: dict[str, list[tuple[Marks, Marks]]] = {}
     parts = {name: FADE * old for name, old in before.parts.items()}
     recent = {name: FADE_RECENT * old for name, old in before.recent.items()}
     spent: dict[str, float] = {}
@@ -90,55 +101,78 @@ def heard_after(
             continue
         name = program.nodes[report.node]
         old = nodes.get(name, NodeHeard())
-        cpu_s = sum(box.cpu_s for box in report.boxes)
-        nodes[name] = NodeHeard(
-            old.cpu_s + cpu_s, old.sent_bytes + report.sent_bytes, max(report.memory_bytes, 0)
-        )
+        cpu_s, joins = old.cpu_s, dict(old.joins)
         for own in report.boxes:
             box = layout.boxes[own.box]
-            if isinstance(box.operator.spec, JoinPart) and own.rows_in:
+            cpu_s += own.cpu_s
+            if not isinstance(box.operator.spec, JoinPart):
+                continue
+            joins[_sender(box)] = joins.get(_sender(box), 0.0) + own.cpu_s
+            seen.setdefault(_sender(box), []).append((marks.get(box.name, {}), own.marks))
+            if own.rows_in:
                 parts[box.name] = parts.get(box.name, 0.0) + own.cpu_s
                 recent[box.name] = recent.get(box.name, 0.0) + own.cpu_s
                 spent[box.name] = spent.get(box.name, 0.0) + own.cpu_s
-    heard = Heard(FADE * before.wall_s + wall_s, nodes, parts, recent)
-    corrections = {
-        box.name: _Join(box, program, heard, cluster).corrected(before.corrections.get(box.name))
-        for box in senders
+        sent_bytes = old.sent_bytes + report.sent_bytes
+        nodes[name] = NodeHeard(cpu_s, sent_bytes, max(report.memory_bytes, 0), joins)
+    pairs = {
+        box.name: _pairs_after(before.pairs.get(box.name, {}), box, seen.get(box.name, ())) for box in senders
     }
-    busiest = {
-        box.name: profiling.FADE * before.busiest.get(box.name, 0.0)
-        + max(_Join(box, program, heard, cluster).work(spent), default=0.0)
-        for box in senders
-    }
-    return msgspec.structs.replace(heard, corrections=corrections, busiest=busiest)
+    heard = Heard(FADE * before.wall_s + wall_s, nodes, parts, recent, pairs=pairs)
+    joins_now = [_Join(box, program, heard, cluster) for box in senders]
+    return msgspec.structs.replace(
+        heard,
+        corrections={join.name: join.corrected(before.corrections.get(join.name)) for join in joins_now},
+        busiest={
+            join.name: profiling.FADE * before.busiest.get(join.name, 0.0) + max(join.work(spent))
+            for join in joins_now
+        },
+    )
 
 
 def told_to(
     box: Box,
     program: Program,
     heard: Heard | None,
-    marks: Mapping[str, Mapping[str, int]],
     cluster: Cluster | None,
 ) -> Reported:
     """What the router of a spread join is told before a step. O(its parts).
 
     Parameters
     ----------
-    marks
-        Of every box, as of the last commit.
     cluster
         What nodes can do; None: all alike.
     """
-    join = _Join(box, program, heard or Heard(), cluster)
+    join = _Join(box, program, _as_now(heard, program), cluster)
     known = join.known(join.heard.corrections.get(box.name))
     speed = [own * correction for own, correction in zip(join.speed(), known, strict=True)]
     mean = sum(speed) / len(speed)
     return Reported(
         speed=tuple(each / mean for each in speed),
-        usage=tuple(_usage(node, join.parts, join.heard, join.placement) for node in join.nodes),
-        selectivity=_selectivities(join.aliases, [marks.get(part.name, {}) for part in join.parts]),
+        usage=tuple(_usage(node, box.name, join.heard) for node in join.nodes),
+        selectivity=_selectivities(join.aliases, join.heard.pairs.get(box.name, {})),
         busiest_s=join.heard.busiest.get(box.name, 0.0),
     )
+
+
+def _as_now(heard: Heard | None, program: Program) -> Heard:
+    """What was heard; if of an older commit, the parts' CPU seconds count where they stand now."""
+    if heard is None or not heard.parts or any(node.joins for node in heard.nodes.values()):
+        return heard or Heard()
+    joins: dict[str, dict[str, float]] = {}
+    for box in program.layout.boxes:
+        if isinstance(box.operator.spec, JoinPart) and box.name in heard.parts:
+            own = joins.setdefault(program.placement[box.name], {})
+            own[_sender(box)] = own.get(_sender(box), 0.0) + heard.parts[box.name]
+    nodes = {
+        name: msgspec.structs.replace(node, joins=joins.get(name, {})) for name, node in heard.nodes.items()
+    }
+    return msgspec.structs.replace(heard, nodes=nodes)
+
+
+def _faded(old: NodeHeard) -> NodeHeard:
+    joins = {name: FADE * cpu_s for name, cpu_s in old.joins.items()}
+    return NodeHeard(FADE * old.cpu_s, FADE * old.sent_bytes, old.memory_bytes, joins)
 
 
 class _Join:
@@ -148,10 +182,14 @@ class _Join:
         spec = box.operator.spec
         assert isinstance(spec, Diffusion)
         assert spec.join.diffuse is not None
-        self.heard, self.aliases, self.weights = heard, spec.join.aliases, spec.join.diffuse.weights
-        self.parts = [each for each in program.layout.boxes if _belongs(each, box)]
-        self.placement = program.placement
-        self.home = _homes(self.parts, heard, self.placement, spec.join.diffuse.instances)
+        self.name, self.heard = box.name, heard
+        self.aliases, self.weights = spec.join.aliases, spec.join.diffuse.weights
+        self.parts = [
+            each
+            for each in program.layout.boxes
+            if isinstance(each.operator.spec, JoinPart) and _sender(each) == box.name
+        ]
+        self.home = _homes(self.parts, heard, program.placement, spec.join.diffuse.instances)
         known = {} if cluster is None else {node.name: node for node in cluster.nodes}
         self.nodes = [known.get(name, Node(name=name)) for name in self.home]
 
@@ -184,7 +222,7 @@ class _Join:
             return before
         loads = []
         for node, own in zip(self.nodes, work, strict=True):
-            used = _usage(node, self.parts, self.heard, self.placement)
+            used = _usage(node, self.name, self.heard)
             free = max(1.0 - sum(w * u for w, u in zip(self.weights, used, strict=True)), LEAST_FREE)
             loads.append(own * self.home.count(node.name) / (node.cpu * free))
         mean = sum(loads) / len(loads)
@@ -195,9 +233,9 @@ class _Join:
         )
 
 
-def _belongs(part: Box, diffusion: Box) -> bool:
-    spec = part.operator.spec
-    return isinstance(spec, JoinPart) and part.operator.inputs[0].source == diffusion.operator.name
+def _sender(part: Box) -> str:
+    """The operator that sends rows to a part."""
+    return part.operator.inputs[0].source
 
 
 def _homes(parts: Sequence[Box], heard: Heard, placement: Mapping[str, str], instances: int) -> list[str]:
@@ -212,19 +250,12 @@ def _homes(parts: Sequence[Box], heard: Heard, placement: Mapping[str, str], ins
     return [each[1] for each in found if each is not None]
 
 
-def _usage(
-    node: Node, parts: Sequence[Box], heard: Heard, placement: Mapping[str, str]
-) -> tuple[float, float, float]:
-    """Parts of a node's CPU, without this join's own, memory and bandwidth that are in use."""
+def _usage(node: Node, join: str, heard: Heard) -> tuple[float, float, float]:
+    """Parts of a node's CPU, without what the join itself has used there, memory and bandwidth in use."""
     own = heard.nodes.get(node.name)
     if own is None or heard.wall_s <= 0:
         return (0.0, 0.0, 0.0)
-    join = sum(
-        heard.parts[part.name]
-        for part in parts
-        if placement[part.name] == node.name and part.name in heard.parts
-    )
-    cpu = max(0.0, own.cpu_s - join) / (heard.wall_s * node.cpu)
+    cpu = max(0.0, own.cpu_s - own.joins.get(join, 0.0)) / (heard.wall_s * node.cpu)
     memory = own.memory_bytes / node.memory_bytes if node.memory_bytes else 0.0
     bandwidth = 0.0
     if node.bandwidth_bytes_per_s:
@@ -232,14 +263,53 @@ def _usage(
     return (min(cpu, 1.0), min(memory, 1.0), min(bandwidth, 1.0))
 
 
+def _pairs_after(
+    before: Mapping[str, tuple[float, float]], box: Box, seen: Sequence[tuple[Marks, Marks]]
+) -> dict[str, tuple[float, float]]:
+    """Pairs of rows that were near and that agreed, with those that parts have measured in a step.
+
+    Parameters
+    ----------
+    seen
+        The marks of each part before the step and after it.
+    """
+    spec = box.operator.spec
+    assert isinstance(spec, Diffusion)
+    more = {}
+    for first, second in combinations(spec.join.aliases, 2):
+        near, agreed = (
+            sum(max(0, now.get(name, 0) - old.get(name, 0)) for old, now in seen)
+            for name in total_names(first, second)
+        )
+        if near:
+            more[_pair_name(first, second)] = near, agreed
+    if not more:
+        return dict(before)
+    found = {name: (FADE_PAIRS * near, FADE_PAIRS * agreed) for name, (near, agreed) in before.items()}
+    for name, (near, agreed) in more.items():
+        met, same = found.get(name, (0.0, 0.0))
+        expected = near * _chance(met, same)
+        if abs(agreed - expected) > SURE * sqrt(expected + 1):
+            met, same = 0.0, 0.0
+        found[name] = met + near, same + agreed
+    return found
+
+
+def _pair_name(first: str, second: str) -> str:
+    return f"{first}, {second}"
+
+
+def _chance(near: float, agreed: float) -> float:
+    return (agreed + 0.5) / (near + 1)
+
+
 def _selectivities(
-    aliases: Sequence[str], marks: Sequence[Mapping[str, int]]
+    aliases: Sequence[str], pairs: Mapping[str, tuple[float, float]]
 ) -> dict[tuple[int, int], float]:
-    """For pairs of inputs, the share of rows near in time that agree, over all parts."""
+    """For pairs of inputs, the share of rows near in time that agree."""
     found = {}
     for i, k in combinations(range(len(aliases)), 2):
-        near, agreed = mark_names(aliases[i], aliases[k])
-        met = sum(own.get(near, 0) for own in marks)
-        if met >= LEAST_PAIRS:
-            found[i, k] = (sum(own.get(agreed, 0) for own in marks) + 0.5) / (met + 1)
+        near, agreed = pairs.get(_pair_name(aliases[i], aliases[k]), (0.0, 0.0))
+        if near >= LEAST_PAIRS:
+            found[i, k] = _chance(near, agreed)
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +14,7 @@ from levelwind.control.events import QueryRemoved, StatisticsReported
 from levelwind.control.instructions import Alarm, Shed
 from levelwind.control.shedding import AIM, LEAST, kept_shares
 from levelwind.model import Cluster, Model, Multijoin, Network, Node, Operator, Port, Stream
+from levelwind.model.operator import Diffuse
 
 
 def reckoned(load, may_shed, priority, room):
@@ -163,6 +166,29 @@ def test_a_group_sheds_by_itself():
 def fields(operator):
     names = ("name", "spec", "inputs", "priority")
     return {name: getattr(operator, name) for name in names}
+
+
+class Spread(Plant):
+    """A spread join whose sender takes fewer rows, so that all its parts have less to do."""
+
+    def run(self, reports):
+        for _ in range(reports):
+            super().run(1)
+            for name in self.full:
+                if name.startswith("wide"):
+                    self.share[name] = self.share["wide[in]"]
+
+
+def test_a_spread_join_gives_by_the_load_of_all_its_parts():
+    join = joined("wide", 1.0)
+    wide = replace(join, spec=replace(join.spec, diffuse=Diffuse(method="atr", instances=2)))
+    full = {"wide[in]": 0.1, "wide[0]": 1.0, "wide[1]": 1.0, "wide": 0.1, "high": 0.5}
+    home = {name: "n2" if name == "wide[1]" else "n1" for name in full}
+    plant = Spread(managed(network_of(wide, HIGH), home), full, 1.0)
+    plant.run(80)
+    assert {each.operator for each in plant.instructions if isinstance(each, Shed)} == {"wide[in]"}
+    assert plant.share["high"] == 1.0
+    assert plant.load == pytest.approx(2 * AIM, rel=0.03)
 
 
 def test_models_do_not_shed():

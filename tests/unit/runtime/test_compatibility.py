@@ -114,5 +114,21 @@ def test_the_windows_of_a_multijoin_may_change_and_how_much_it_sheds():
     assert note.startswith("m: new windows for b, c: ")
 
 
+def test_how_much_a_spread_join_sheds_may_change_and_nothing_else_of_it():
+    def spread(**told):
+        return joined(diffuse={"method": "auto", "instances": 2}, **told)
+
+    before = commit(spread(shed={"rows": 9}), {"p": 1, "q": 1})
+    state = BoxRecord(node="n1", watermark=0, marks={"steps": 1})
+    boxes = {
+        box.name: BoxRecord(node="n1", watermark=0) if box.name == "m" else state for box in spread().boxes
+    }
+    held = msgspec.structs.replace(before, boxes=boxes)
+    assert check_commit(held, spread(shed={"rows": 5}), ("n1",)) == []
+    assert check_commit(held, spread(), ("n1",)) == []
+    changed = {key for key, _ in problems(held, spread(where="a.x < b.x"))}
+    assert {"m[in]", "m[0]", "m[1>1]"} <= changed
+
+
 def test_the_condition_of_a_multijoin_must_stay():
     assert [key for key, _ in problems(joined_commit(), joined(where="a.x < b.x"))] == ["m"]

@@ -87,12 +87,16 @@ class GroupCondition:
         What must be equal between inputs. If a.k = b.k and b.k = c.k, then a.k, b.k and c.k are one of them.
     bands
         Numbers that must be near each other; see `Band`.
+    together
+        Whether the first of ``same`` is a number that all inputs bring besides their own columns. It says
+        which rows may meet at all, and is no condition that links them.
     """
 
     alone: tuple[tuple[Conjunct, ...], ...]
     conjuncts: tuple[Conjunct, ...] = ()
     same: tuple[Same, ...] = ()
     bands: tuple[Band, ...] = ()
+    together: bool = False
 
     def due(self, bound: Collection[int], target: int) -> tuple[Conjunct, ...]:
         """What can be asked once ``target`` joins the inputs that are bound, and not before."""
@@ -123,7 +127,7 @@ class GroupCondition:
     def linked(self) -> tuple[tuple[int, int], ...]:
         """The pairs of inputs about which something is asked that reads no third."""
         found = {tuple(sorted(each.reads)) for each in self.conjuncts if len(each.reads) == 2}
-        for same in self.same:
+        for same in self.same[int(self.together) :]:
             found |= {(a, b) for a in same.values for b in same.values if a < b}
         return tuple(sorted((pair[0], pair[1]) for pair in found))
 
@@ -179,7 +183,13 @@ def make_condition(
         whole = {name: "bigint" for name in together}
         columns = {at: compile_scalar(_quoted(name), whole) for at, name in enumerate(together)}
         same = (Same(columns, "bigint"), *same)
-    return GroupCondition(tuple(map(tuple, alone)), (*rest, *tests), same, bands_in(written, inputs, types))
+    return GroupCondition(
+        tuple(map(tuple, alone)),
+        (*rest, *tests),
+        same,
+        bands_in(written, inputs, types),
+        together is not None,
+    )
 
 
 def _quoted(name: str) -> str:

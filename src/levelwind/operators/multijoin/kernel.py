@@ -22,7 +22,9 @@ from levelwind.operators.multijoin.order import (
     measure,
     measured_now,
     selectivities,
+    total_names,
     with_measure,
+    with_total,
 )
 from levelwind.operators.multijoin.pair_tests import pair_tests
 from levelwind.operators.multijoin.partials import Partials, columns_of, single
@@ -40,7 +42,9 @@ STEPS = "steps"
 WINDOW = "window "
 
 
-def make_multijoin(operator: Operator, inputs: Sequence[RowType], *, together: str | None = None) -> Kernel:
+def make_multijoin(
+    operator: Operator, inputs: Sequence[RowType], *, together: str | None = None, part: int | None = None
+) -> Kernel:
     """The kernel of a join of any number of inputs, several of which may be the same port.
 
     Parameters
@@ -48,6 +52,8 @@ def make_multijoin(operator: Operator, inputs: Sequence[RowType], *, together: s
     together
         A column of whole numbers that all inputs bring besides those of their types: only rows that agree in
         it are joined, and it is not put out.
+    part
+        The number of the instance, if it is one of a spread join.
     """
     spec = operator.spec
     assert isinstance(spec, Multijoin)
@@ -66,7 +72,7 @@ def make_multijoin(operator: Operator, inputs: Sequence[RowType], *, together: s
         hidden=frozenset({ORDER, FAILS, *(boxes or ())}),
         chunk=CHUNK_OF_PAIRS if spec.pairs else CHUNK,
         shed_rows=spec.shed_rows,
-        is_part=together is not None,
+        part=part,
     )
 
 
@@ -91,14 +97,13 @@ class Multijoiner:
     hidden: frozenset[str] = frozenset({ORDER, FAILS})
     chunk: int = CHUNK
     shed_rows: int | None = None
-    is_part: bool = False
+    part: int | None = None
     _nothing: list[pl.DataFrame] = field(default_factory=list, compare=False, repr=False)
 
     def step(self, state: State, inputs: Sequence[Arrived]) -> Stepped:
         """Takes in rows of all inputs, and puts out the groups they make."""
-        wanted = [self.wanted(input, arrived.rows) for input, arrived in enumerate(inputs)]
-        new = wanted if self.shed_rows is None else [at_most(rows, self.shed_rows) for rows in wanted]
-        shed = sum(rows.height for rows in wanted) - sum(rows.height for rows in new)
+        taken = [self.taken(input, arrived.rows) for input, arrived in enumerate(inputs)]
+        new, shed = [rows for rows, _ in taken], sum(count for _, count in taken)
         tables = [state.table(name, clock) for name, clock in zip(self.aliases, self.clocks, strict=True)]
         outputs: list[pl.DataFrame] = []
         rejected: list[Rejected] = []
@@ -124,6 +129,14 @@ class Multijoiner:
         return rows.select(
             pl.col(name).alias(f"{self.aliases[input]}.{name}") for name in rows.columns if name != ORDER
         )
+
+    def taken(self, input: int, rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+        """Of the rows that can be in a group as many as are taken in a batch; how many others there were."""
+        wanted = self.wanted(input, rows)
+        if self.shed_rows is None:
+            return wanted, 0
+        kept = at_most(wanted, self.shed_rows)
+        return kept, wanted.height - kept.height
 
     def wanted(self, input: int, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows that can be in a group; with a mark on those that can only be in one that is rejected."""
@@ -165,12 +178,16 @@ class Multijoiner:
 
     def _measured(self, state: State, meeting: Meeting) -> State:
         """The state with what is remembered of selectivities; only where somebody chooses by it."""
-        if len(self.aliases) < 3 and not self.is_part:
+        if len(self.aliases) < 3 and self.part is None:
             return state
         step = state.marks.get(STEPS, 0)
-        for pair in measured_now(step, self.condition):
-            names = self._names(pair)
-            for name, value in with_measure(state.marks, names, measure(meeting, pair)).items():
+        for pair in measured_now(step, self.condition, self.part or 0):
+            seen = measure(meeting, pair)
+            marks = with_measure(state.marks, self._names(pair), seen)
+            if self.part is not None:
+                names = total_names(*(self.aliases[input] for input in pair))
+                marks |= with_total(state.marks, names, seen)
+            for name, value in marks.items():
                 state = state.with_mark(name, value)
         return state.with_mark(STEPS, step + 1)
 

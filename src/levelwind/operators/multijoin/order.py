@@ -29,36 +29,40 @@ _ROUNDS, _EVERY = 2, 8
 _MOST_INPUTS = 9
 
 
-def measured_now(step: int, condition: GroupCondition) -> tuple[Pair, ...]:
+def measured_now(step: int, condition: GroupCondition, turn: int = 0) -> tuple[Pair, ...]:
     """The pairs of inputs to measure in a step, which count from 0.
 
-    All of them in the first: an order by guesses can cost more than all steps after it. Then in turn.
+    All of them in the first: an order by guesses can cost more than all steps after it. Then in turn. Parts
+    of one join with different ``turn`` measure in different steps, so that of all of them one mostly does.
     """
     linked = condition.linked
     if not step or not linked:
         return linked
     if step >= _ROUNDS * len(linked):
-        if step % _EVERY:
+        if (step + turn) % _EVERY:
             return ()
-        step //= _EVERY
-    return (linked[step % len(linked)],)
+        step = (step + turn) // _EVERY
+    return (linked[(step + turn) % len(linked)],)
 
 
-def is_due(step: int, inputs: int) -> bool:
-    """Whether a step is one in which a pair of inputs is measured, for those who take what pair there is."""
-    return step < _ROUNDS * inputs * (inputs - 1) // 2 or step % _EVERY == 0
+def is_due(step: int, inputs: int, turn: int = 0) -> bool:
+    """Whether pairs of inputs are measured in a step, for those who take what pairs there are."""
+    return step < _ROUNDS * inputs * (inputs - 1) // 2 or (step + turn) % _EVERY == 0
 
 
 def measure(meeting: Meeting, pair: Pair) -> tuple[int, int]:
     """How many pairs of rows of two inputs are near enough in time, and how many of them agree, of a sample.
 
+    Rows that may not meet at all are no pair.
     O(rows log rows) for indexes that are not at hand, and a bounded number of pairs.
     """
     first, second = pair
     count = len(meeting.members[first].times)
     sample = single(meeting, first, np.unique(np.linspace(0, count - 1, min(count, _ROWS)).astype(np.int64)))
     low = minus(sample.latest, meeting.windows_us[second])
-    near = meeting.index(second, (), BY_TIME).find(None, low, sample.until)
+    same = ((0, first),) if meeting.condition.together else ()
+    index = meeting.index(second, tuple(number for number, _ in same), BY_TIME)
+    near = index.find(meeting.keys(same, sample.at), low, sample.until)
     met = int((near[1] - near[0]).sum())
     found = candidates(meeting, sample, second)
     looked_at = next(found.pairs(_PAIRS), None)
@@ -77,6 +81,17 @@ def with_measure(marks: Mapping[str, int], names: tuple[str, str], seen: Pair) -
     """What is remembered of a pair of inputs, with more pairs of rows seen."""
     before = (marks.get(name, 0) for name in names)
     return {name: old - old // _FORGET + more for name, old, more in zip(names, before, seen, strict=True)}
+
+
+def total_names(first: str, second: str) -> tuple[str, str]:
+    """The marks under which parts of a spread join count all pairs that they have measured so far."""
+    near, agreed = mark_names(first, second)
+    return f"all {near}", f"all {agreed}"
+
+
+def with_total(marks: Mapping[str, int], names: tuple[str, str], seen: Pair) -> dict[str, int]:
+    """What is counted of a pair of inputs, with more pairs of rows seen."""
+    return {name: marks.get(name, 0) + more for name, more in zip(names, seen, strict=True)}
 
 
 def selectivities(condition: GroupCondition, seen: Mapping[Pair, tuple[int, int]]) -> dict[Pair, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import polars as pl
@@ -13,13 +14,13 @@ from levelwind.diffusion.coordinated import shortest_slot_us, slot_length_us
 from levelwind.diffusion.hosts import Hosts, Reported
 from levelwind.diffusion.join import MICROSECONDS, Costs, Ints, JoinShape, Measured
 from levelwind.diffusion.reasons import reasons_of, tried
-from levelwind.diffusion.router import Method, Router, new_router
+from levelwind.diffusion.router import Method, Routed, Router, new_router
 from levelwind.diffusion.saving import restore, save
-from levelwind.errors import input_error
-from levelwind.model import Diffusion, Multijoin, Operator
+from levelwind.model import Diffusion, Operator
 from levelwind.model.operator import PATHS, aligned_route, coordinated_route
 from levelwind.operators.join_pairs import times_of
 from levelwind.operators.multijoin.kernel import Multijoiner, make_multijoin
+from levelwind.operators.multijoin.meeting import FAILS
 from levelwind.operators.protocol import Kernel, Stepped
 from levelwind.operators.rows import BEGINNING, END, Arrived, RowType
 from levelwind.operators.spreading.columns import ERA, ROLE, SLOT
@@ -45,34 +46,33 @@ def make_diffusion(operator: Operator, inputs: Sequence[RowType]) -> Kernel:
     assert isinstance(spec, Diffusion)
     join = spec.join
     assert join.diffuse is not None
-    clocks = []
-    for alias, rows in zip(join.aliases, inputs, strict=True):
-        if rows.time is None:
-            rule = "what a multijoin reads must have an event-time column"
-            raise input_error(rule, key=f"operators.{operator.name}.inputs", value=alias)
-        clocks.append(rows.time)
-    windows = tuple(microseconds(join.windows_s[alias]) for alias in join.aliases)
+    plain = make_multijoin(replace(operator, spec=join), inputs)
+    assert isinstance(plain, Multijoiner)
+    windows = plain.windows_us
+    shape = JoinShape(
+        windows_us=windows,
+        instances=join.diffuse.instances,
+        costs=COSTS,
+        unlinked=frozenset(combinations(range(len(windows)), 2)) - frozenset(plain.condition.linked),
+    )
     stated = None if join.diffuse.segment_s is None else microseconds(join.diffuse.segment_s)
     return Diffuser(
-        aliases=join.aliases,
-        clocks=tuple(clocks),
-        shape=JoinShape(windows_us=windows, instances=join.diffuse.instances, costs=COSTS),
+        plain=plain,
+        shape=shape,
         method=join.diffuse.method,
         segment_us=stated,
         selectivity=min(1.0, spec.selectivity) ** (1 / max(1, len(windows) - 1)),
         weights=join.diffuse.weights,
-        master=_most_linked(operator, join, inputs),
+        master=_most_linked(shape),
     )
 
 
-def _most_linked(operator: Operator, join: Multijoin, inputs: Sequence[RowType]) -> int:
-    """The stream about which and another most conditions are asked, as the first master; of equals the first.
+def _most_linked(shape: JoinShape) -> int:
+    """The stream that is linked to most others, as the first master; of equals the first.
 
     To change masters later means to send rows twice for two windows.
     """
-    plain = make_multijoin(replace(operator, spec=join), inputs)
-    assert isinstance(plain, Multijoiner)
-    links = [sum(stream in pair for pair in plain.condition.linked) for stream in range(len(inputs))]
+    links = [shape.links(stream) for stream in range(shape.streams)]
     return links.index(max(links))
 
 
@@ -80,11 +80,13 @@ def _most_linked(operator: Operator, join: Multijoin, inputs: Sequence[RowType])
 class Diffuser:
     """Sends rows on at once, in any order of arrival: where a row goes depends on its time alone.
 
+    What is sent are the rows that ``plain``, the join as if it were not spread, would take: those that fulfil
+    what is asked of their input alone, at most as many as the file says.
+
     A step costs O(copies) and what is laid anew. The state is the router: what is laid and not settled.
     """
 
-    aliases: tuple[str, ...]
-    clocks: tuple[str, ...]
+    plain: Multijoiner
     shape: JoinShape
     method: str
     segment_us: int | None
@@ -99,25 +101,42 @@ class Diffuser:
 
     def step(self, state: State, inputs: Sequence[Arrived]) -> Stepped:
         """Copies of the rows, by part and input."""
-        frames = [
-            self._timed(arrived.rows, clock) for arrived, clock in zip(inputs, self.clocks, strict=True)
-        ]
+        taken = [self.plain.taken(k, arrived.rows) for k, arrived in enumerate(inputs)]
+        frames, shed = [frame for frame, _ in taken], sum(count for _, count in taken)
         watermark = min(arrived.watermark for arrived in inputs)
-        outputs: dict[str | None, pl.DataFrame] = {}
-        total = sum(frame.height for frame in frames)
-        if not total:
-            return Stepped(outputs, state)
+        if not any(frame.height for frame in frames):
+            return Stepped({}, state, shed=shed)
         router = self._router(state)
         streams = np.repeat(np.arange(len(frames)), [frame.height for frame in frames])
         times = np.concatenate(
             [
                 times_of(frame, clock) if frame.height else np.empty(0, dtype=np.int64)
-                for frame, clock in zip(frames, self.clocks, strict=True)
+                for frame, clock in zip(frames, self.plain.clocks, strict=True)
             ]
         )
         self._adapt(router, streams, times)
-        self._try_lengths(router, total)
+        self._try_lengths(router, len(times))
         routed = router.route(streams, times)
+        outputs = self._copies(routed, streams, [self._as_read(k, rows) for k, rows in enumerate(frames)])
+        if routed.paths:
+            outputs[PATHS] = path_rows(routed.paths)
+        if BEGINNING < watermark < END:
+            router.settle(watermark)
+        said = {**router.reasons, "decisions": router.decisions} if router.reasons else None
+        return Stepped(outputs, self._kept(state, router), shed=shed, said=said)
+
+    def _as_read(self, k: int, rows: pl.DataFrame) -> pl.DataFrame:
+        """Rows with the names of columns that they came with."""
+        prefix = f"{self.plain.aliases[k]}."
+        return rows.select(
+            pl.col(name).alias(name.removeprefix(prefix)) for name in rows.columns if name != FAILS
+        )
+
+    def _copies(
+        self, routed: Routed, streams: Ints, frames: Sequence[pl.DataFrame]
+    ) -> dict[str | None, pl.DataFrame]:
+        """The rows to send, by route."""
+        outputs: dict[str | None, pl.DataFrame] = {}
         firsts = np.concatenate([[0], np.cumsum([frame.height for frame in frames])])
         aligned = routed.slot < 0
         order = np.lexsort((routed.row, streams[routed.row], routed.host, aligned))
@@ -134,19 +153,8 @@ class Diffuser:
             if not way[low]:
                 columns += [pl.Series(SLOT, slot[low:high]), pl.Series(ROLE, role[low:high])]
             route = aligned_route if way[low] else coordinated_route
-            outputs[route(v, self.aliases[k])] = picked.with_columns(columns)
-        if routed.paths:
-            outputs[PATHS] = path_rows(routed.paths)
-        if BEGINNING < watermark < END:
-            router.settle(watermark)
-        said = {**router.reasons, "decisions": router.decisions} if router.reasons else None
-        return Stepped(outputs, self._kept(state, router), said=said)
-
-    def _timed(self, rows: pl.DataFrame, clock: str) -> pl.DataFrame:
-        """Rows that have a time: others are in no group."""
-        if rows.height and rows.get_column(clock).null_count():
-            return rows.filter(pl.col(clock).is_not_null())
-        return rows
+            outputs[route(v, self.plain.aliases[k])] = picked.with_columns(columns)
+        return outputs
 
     def _router(self, state: State) -> Router:
         table = state.tables.get(ROUTER)
@@ -158,7 +166,7 @@ class Diffuser:
         method: Method = "ctr" if self.method == "ctr" else "atr"
         return new_router(
             self.shape,
-            measured=Measured.of([1.0] * self.shape.streams, self.selectivity),
+            measured=Measured.of_pairs([1.0] * self.shape.streams, {}, self.selectivity, self.shape.unlinked),
             method=method,
             master=self.master,
             segment_us=self.segment_us or max(1, round(SEGMENT_PER_WINDOW * longest)),
@@ -207,7 +215,9 @@ class Diffuser:
         router.slot_us = slot_length_us(self.shape, router.measured, horizon)
         if not router.reasons or before != _in_force(router):
             router.decisions += 1
-        router.reasons = reasons_of(advice, self.shape, router.measured, self.aliases, asked=self.method)
+        router.reasons = reasons_of(
+            advice, self.shape, router.measured, self.plain.aliases, asked=self.method
+        )
         if router.method == "atr" and router.segment_us != reckoned:
             settled = router.profile.tuner.settled
             router.reasons = tried(router.reasons, router.segment_us, settled=settled)

@@ -25,7 +25,7 @@ from levelwind.operators.multijoin import make_multijoin
 from levelwind.operators.multijoin.extending import extended
 from levelwind.operators.multijoin.kernel import STEPS, Multijoiner
 from levelwind.operators.multijoin.meeting import FAILS, Meeting, Member
-from levelwind.operators.multijoin.order import Pair, is_due, mark_names, measure, with_measure
+from levelwind.operators.multijoin.order import Pair, is_due, measure, total_names, with_total
 from levelwind.operators.multijoin.partials import Partials, bound_in_frame
 from levelwind.operators.protocol import Kernel, Stepped
 from levelwind.operators.rows import BEGINNING, END, Arrived, Rejected, RowType
@@ -52,21 +52,25 @@ def make_hop(whole: Operator, spec: JoinPart, inputs: Sequence[RowType]) -> Kern
 
 @dataclass(slots=True)
 class _Found:
-    """What comes of a step: what goes to which hosts, rejected groups, and what was measured of one pair."""
+    """What comes of a step: what goes to which hosts, rejected groups, and what was measured of pairs."""
 
     rounds: int
     measure: bool
     outputs: list[tuple[Ints, pl.DataFrame]] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
-    measured: tuple[Pair, Pair] | None = None
+    measured: dict[Pair, Pair] = field(default_factory=dict)
 
     def look_at(self, meeting: Meeting, bound: tuple[int, ...], target: int) -> None:
-        """Measure how many rows of two inputs agree, once in a step in which that is due."""
-        if self.measure and self.measured is None:
-            # Of the rows that are bound, the one that something is asked about together with the target.
-            linked = [k for k in bound if (min(k, target), max(k, target)) in meeting.condition.linked]
-            pair = ((linked or bound)[-1], target)
-            self.measured = pair, measure(meeting, pair)
+        """Measure how many rows of two inputs agree, once for each pair in a step in which that is due."""
+        if not self.measure:
+            return
+        # Of the rows that are bound, the last that something is asked about together with the target.
+        for k in reversed(bound):
+            pair = (min(k, target), max(k, target))
+            if pair in meeting.condition.linked:
+                if pair not in self.measured:
+                    self.measured[pair] = measure(meeting, (k, target))
+                return
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +101,7 @@ class Hop:
             table.append(self._taken(k, inputs[k].rows, rounds)) if inputs[k].rows.height else table
             for k, table in enumerate(tables)
         ]
-        found = _Found(rounds, measure=is_due(state.marks.get(STEPS, 0), n))
+        found = _Found(rounds, measure=is_due(state.marks.get(STEPS, 0), n, self.instance))
         looking = [
             (stream, frame)
             for stream, frame in self._looking(state, tables, inputs, watermark)
@@ -131,10 +135,9 @@ class Hop:
 
     def _remembered(self, state: State, found: _Found, looked: bool) -> State:
         """With what was measured of pairs of inputs; see `measure`."""
-        if found.measured is not None:
-            (i, k), seen = found.measured
-            names = mark_names(*(self.joiner.aliases[input] for input in sorted((i, k))))
-            for name, value in with_measure(state.marks, names, seen).items():
+        for pair, seen in found.measured.items():
+            names = total_names(*(self.joiner.aliases[input] for input in pair))
+            for name, value in with_total(state.marks, names, seen).items():
                 state = state.with_mark(name, value)
         return state.with_mark(STEPS, state.marks.get(STEPS, 0) + 1) if looked else state
 

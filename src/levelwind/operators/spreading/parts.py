@@ -18,7 +18,7 @@ def make_join_part(operator: Operator, inputs: Sequence[RowType]) -> Kernel:
     assert isinstance(spec, JoinPart)
     whole = replace(operator, spec=replace(spec.join, diffuse=None))
     if spec.hop is None:
-        return make_multijoin(whole, inputs, together=ERA)
+        return make_multijoin(whole, inputs, together=ERA, part=spec.instance)
     from levelwind.operators.spreading.hops import make_hop
 
     return make_hop(whole, spec, inputs)
