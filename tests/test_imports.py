@@ -11,9 +11,9 @@ ROOT = Path(__file__).parent.parent / "src" / "levelwind"
 # Each imports only what stands before it; `planning` is a module, the one door to all planners, `sharing` one
 # that plans what equal operators save, `plugins` one that planners and policies share.
 ORDER = [
-    "errors", "plugins", "model", "frontend", "rewrite", "loads", "space", "placement", "planning", "sharing",
-    "balance", "diffusion", "control", "sim", "operators", "runtime", "spark", "testing", "reproduce",
-    "bench", "dashboard", "cli",
+    "errors", "plugins", "model", "frontend", "rewrite", "diffusion", "loads", "space", "placement",
+    "planning", "sharing", "balance", "control", "sim", "operators", "runtime", "spark", "testing",
+    "reproduce", "bench", "dashboard", "cli",
 ]  # fmt: skip
 FILES = sorted(ROOT.rglob("*.py"))
 

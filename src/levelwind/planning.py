@@ -234,7 +234,7 @@ def _plan(
     decision = chosen.plan(problem, rng=np.random.default_rng(seed))
     if decision.assignment is None:
         return Plan(planner=planner, status=decision.status, notes=decision.notes)
-    status, notes = decision.status, list(decision.notes)
+    status, notes = decision.status, [*decision.notes, *_routing(problem)]
     distance = least_distance(planes(problem, decision.assignment), problem.normalised_lower)
     if status is PlanStatus.PLACED and distance < -ROUNDING:
         status = PlanStatus.INFEASIBLE
@@ -252,6 +252,12 @@ def _plan(
         notes=tuple(notes),
         reasons=frozen_mapping(dict(zip(problem.physical.names, decision.reasons, strict=True))),
     )
+
+
+def _routing(problem: PlanningProblem) -> list[str]:
+    """The way that each join with ``method: auto`` is planned for."""
+    spread = problem.linear.spread
+    return [f"{name} is planned for {own.why}" for name, own in spread.items() if own.why]
 
 
 def cluster_of(cluster: Cluster | int) -> Cluster:

@@ -59,7 +59,8 @@ def surroundings(problem: Problem, latency_ms: Floats, error_ms: Floats | None =
                 continue
             source, size = -1 - index[entry.node], entry.bytes
         else:
-            source, size = stream.producer, network.operators[stream.source].bytes
+            origin = network.operators[stream.source]
+            source, size = stream.producer, origin.bytes_of(stream.route)
         mean = float(problem.rates.of(problem.linear.rates[stream.source, stream.route]).mean())
         rate = stream.share * (mean if np.isfinite(mean) else 0.0) * (1.0 if size is None else size)
         places = (network.outputs[name].node for name in stream.outputs)

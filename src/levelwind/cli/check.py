@@ -74,14 +74,15 @@ def check(
 def _network_facts(file: Path, cluster: Cluster | None) -> tuple[dict[str, float], tuple[str, ...]]:
     """What is in a network file, in numbers, and its warnings."""
     from levelwind.frontend import load_network
-    from levelwind.rewrite import linearise
+    from levelwind.loads.spreading import linear_model
+    from levelwind.rewrite import diffused
 
     loaded = load_network(file, cluster=cluster)
     network = loaded.network
     facts: dict[str, float] = {
         "streams": len(network.streams),
         "operators": len(network.operators),
-        "variables": len(linearise(network).variables),
+        "variables": len(linear_model(diffused(network))[0].variables),
         "queries": len(network.queries),
         "outputs": len(network.outputs),
     }

@@ -143,9 +143,8 @@ def aligned_busiest(
     partners = measured.partners(shape.windows_us)
     costs, n, m = shape.costs, shape.streams, shape.instances
     total = sent = 0.0
-    for i, rate in enumerate(measured.rates):
-        overlap = (shape.windows_us[i] + shape.windows_us[master]) / MICROSECONDS / segment_s
-        copies = 1.0 if i == master else 1.0 + min(overlap, m - 1)
+    every = laws.aligned_copies(shape, master, segment_s)
+    for i, (rate, copies) in enumerate(zip(measured.rates, every, strict=True)):
         rest = sorted(partners[i, k] for k in range(n) if k not in (i, master))
         made = np.cumprod([1.0, *rest])
         looks, groups = float(made[:-1].sum()), float(made[-1])

@@ -29,9 +29,16 @@ def aligned_extra(shape: JoinShape, measured: Measured, master: int, segment_s: 
 
     A host gets one copy however many of its segments ask for a row, so no row has more than m copies.
     """
+    copies = aligned_copies(shape, master, segment_s)
+    return sum(rate * (copies[i] - 1) for i, rate in _slaves(measured, master))
+
+
+def aligned_copies(shape: JoinShape, master: int, segment_s: float) -> tuple[float, ...]:
+    """Copies of each row, by stream: one of the master's, 1 + min((W_i + W_M) / T, m − 1) of another's."""
     most = shape.instances - 1
-    return sum(
-        rate * min(_overlap_s(shape, i, master) / segment_s, most) for i, rate in _slaves(measured, master)
+    return tuple(
+        1.0 if i == master else 1.0 + min(_overlap_s(shape, i, master) / segment_s, most)
+        for i in range(shape.streams)
     )
 
 

@@ -164,6 +164,10 @@ def _multijoin(draft: Draft, report: Report) -> Spec:
                 report.add(path, "every input must have a window", name)
     diffuse = draft.get("diffuse")
     spread = None
+    if diffuse is not None and draft.get("split") is not None:
+        rule = "a join that is spread must not be split too"
+        hint = "leave one out: diffuse spreads any join, split one whose inputs share a key"
+        report.add((*draft.path, "split"), rule, report.document.at((*draft.path, "split")), hint)
     if diffuse is not None and BAD not in diffuse.values():
         spread = Diffuse(
             method=diffuse.get("method", "auto"),

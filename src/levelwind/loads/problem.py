@@ -11,9 +11,10 @@ import numpy as np
 from levelwind.errors import InputError, did_you_mean
 from levelwind.errors import Problem as InputProblem
 from levelwind.loads.arrays import Floats, Ints, shared
-from levelwind.loads.rates import Rates, stated_rates, value_of
+from levelwind.loads.rates import Rates, value_of
+from levelwind.loads.spreading import linear_model
 from levelwind.model import Cluster, Model, Network
-from levelwind.rewrite import Linearised, PhysicalNetwork, PhysicalStream, diffused, linearise, split
+from levelwind.rewrite import Linearised, PhysicalNetwork, PhysicalStream, diffused, split
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +214,7 @@ def make_problem(
     _check_names(network, cluster, rates or {})
     physical = split(network)
     network = diffused(network)
-    linear = linearise(network)
+    linear, stated = linear_model(network, rates)
     column = {variable: k for k, variable in enumerate(linear.variables)}
     load = np.zeros((len(physical.operators), len(column)))
     for j, operator in enumerate(physical.operators):
@@ -235,7 +236,7 @@ def make_problem(
         physical=physical,
         cluster=cluster,
         linear=linear,
-        rates=stated_rates(network, linear, rates),
+        rates=stated,
         operator_load=shared(load),
         lower=shared(lower),
         fixed=shared(fixed),
@@ -273,7 +274,8 @@ def is_carried(problem: Problem, stream: PhysicalStream) -> bool:
     """Whether sending the stream between nodes costs CPU, or bandwidth that is limited."""
     origin = problem.network.operators.get(stream.source)
     if origin is not None:
-        return origin.transfer_cost_s > 0 or (bool(origin.bytes) and problem.has_bandwidth)
+        route = stream.route
+        return origin.transfer_cost_of(route) > 0 or (bool(origin.bytes_of(route)) and problem.has_bandwidth)
     entry = problem.network.streams[stream.source]
     return entry.node is not None and bool(entry.bytes) and problem.has_bandwidth
 
@@ -295,8 +297,8 @@ def _carried(problem: Problem) -> Carried:
         if not is_carried(problem, stream):
             continue
         origin = network.operators.get(stream.source)
-        cost = origin.transfer_cost_s if origin is not None else 0.0
-        row_bytes = (network.streams[stream.source].bytes if origin is None else origin.bytes) or 0.0
+        cost = origin.transfer_cost_of(stream.route) if origin is not None else 0.0
+        stated = network.streams[stream.source].bytes if origin is None else origin.bytes_of(stream.route)
         gate = None if origin is not None else network.streams[stream.source].node
         t = len(rate)
         row = np.zeros(len(column))
@@ -306,7 +308,7 @@ def _carried(problem: Problem) -> Carried:
         raw = linear.rates[stream.source, stream.route]
         floor.append(stream.share * sum(raw.get(name, 0.0) * least for name, least in idle.items()))
         transfer.append(cost)
-        size.append(row_bytes)
+        size.append(stated or 0.0)
         producer.append(-1 if stream.producer is None else stream.producer)
         entry.append(-1 if gate is None else nodes[gate])
         readers += [(t, consumer) for consumer in stream.consumers]

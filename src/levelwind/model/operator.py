@@ -164,28 +164,33 @@ class Diffusion:
     selectivity: float = 1.0
 
     @property
-    def routes(self) -> tuple[str, ...]:
-        """A route for the rows of each input to each instance, by method; and one for paths."""
+    def inputs(self) -> dict[str, str | None]:
+        """The input whose rows each route carries; that for paths carries none."""
         assert self.join.diffuse is not None
         ways = [aligned_route] if self.aligned else []
         ways += [coordinated_route] if self.coordinated else []
         instances = range(self.join.diffuse.instances)
-        found = [way(i, alias) for way in ways for i in instances for alias in self.join.aliases]
-        return (*found, PATHS) if self.coordinated else tuple(found)
+        found: dict[str, str | None] = {
+            way(i, alias): alias for way in ways for i in instances for alias in self.join.aliases
+        }
+        return found | {PATHS: None} if self.coordinated else found
+
+    @property
+    def routes(self) -> tuple[str, ...]:
+        """A route for the rows of each input to each instance, by method; and one for paths."""
+        return tuple(self.inputs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinPart:
     """A part of a spread multi-way join: one instance of it, of one hop if rows visit several.
 
-    ``of`` is the join's name, ``parts`` how many share its work, ``finders`` how many put out its groups.
+    ``of`` is the join's name.
     """
 
     kind: ClassVar[str] = "join_part"
     join: Multijoin
     of: str
-    parts: int
-    finders: int
     instance: int
     hop: int | None = None
 
@@ -259,7 +264,8 @@ class Operator:
 
     ``cost_s`` is in CPU seconds per input row (per pair for a join), ``selectivity`` in rows out per row
     in (per pair for a join); None means unstated. ``route_selectivity`` states it route by route.
-    ``transfer_cost_s`` is in CPU seconds per output row sent to another node, half at each end.
+    ``transfer_cost_s`` is in CPU seconds per output row sent to another node, half at each end. Where routes
+    differ in it, or in ``bytes``, ``route_transfer_cost_s`` and ``route_bytes`` state them route by route.
     """
 
     name: str
@@ -277,6 +283,8 @@ class Operator:
     properties: Mapping[str, Any] = field(default_factory=frozen_mapping)
     bytes: float | None = None
     transfer_cost_s: float = 0.0
+    route_bytes: Mapping[str, float | None] | None = None
+    route_transfer_cost_s: Mapping[str, float] | None = None
     split: Split | None = None
     schema: Schema | None = None
 
@@ -317,3 +325,15 @@ class Operator:
             return self.route_selectivity[route]
         whole = DEFAULT_SELECTIVITY if self.selectivity is None else self.selectivity
         return whole / len(self.routes)
+
+    def bytes_of(self, route: str | None) -> float | None:
+        """Bytes of a row on one route; None if unstated."""
+        if self.route_bytes is not None and route is not None:
+            return self.route_bytes.get(route)
+        return self.bytes
+
+    def transfer_cost_of(self, route: str | None) -> float:
+        """CPU seconds per row of one route that is sent to another node."""
+        if self.route_transfer_cost_s is not None and route is not None:
+            return self.route_transfer_cost_s.get(route, 0.0)
+        return self.transfer_cost_s

@@ -115,7 +115,7 @@ def make_flows(units: Units) -> Flows:
         else:
             assert stream.producer is not None
             home, entry = unit[stream.producer], -1
-            size, transfer = origin.bytes, origin.transfer_cost_s
+            size, transfer = origin.bytes_of(stream.route), origin.transfer_cost_of(stream.route)
         places = (network.outputs[name].node for name in stream.outputs)
         exits = tuple(dict.fromkeys(index[place] for place in places if place is not None))
         readers = tuple(dict.fromkeys(unit[reader] for reader in stream.consumers if unit[reader] != home))

@@ -142,7 +142,7 @@ def _network_measures(
     for stream in problem.physical.streams:
         origin = network.operators.get(stream.source)
         if origin is not None:
-            size, home = origin.bytes, int(assignment[stream.producer])
+            size, home = origin.bytes_of(stream.route), int(assignment[stream.producer])
         else:
             entry = network.streams[stream.source]
             if entry.node is None:

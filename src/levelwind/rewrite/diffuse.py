@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from levelwind.model import Multijoin, Network, Operator, Port
+from levelwind.model.frozen import frozen_mapping
 from levelwind.model.operator import (
     PATHS,
     Diffusion,
@@ -41,7 +42,7 @@ def diffused(network: Network) -> Network:
         return network
     operators: dict[str, Operator] = {}
     for operator in network.operators.values():
-        for each in _parts(operator) if _is_spread(operator) else (operator,):
+        for each in _parts(network, operator) if _is_spread(operator) else (operator,):
             operators[each.name] = each
     return replace(network, operators=operators)
 
@@ -51,7 +52,7 @@ def _is_spread(operator: Operator) -> bool:
     return isinstance(spec, Multijoin) and spec.diffuse is not None
 
 
-def _parts(operator: Operator) -> Iterator[Operator]:
+def _parts(network: Network, operator: Operator) -> Iterator[Operator]:
     spec, name = operator.spec, operator.name
     assert isinstance(spec, Multijoin)
     assert spec.diffuse is not None
@@ -62,32 +63,24 @@ def _parts(operator: Operator) -> Iterator[Operator]:
     # What may go either way has parts for both.
     aligned, coordinated = method in ("atr", "auto"), method in ("ctr", "auto")
     source = diffusion_name(name)
-    yield Operator(
-        name=source,
-        spec=Diffusion(
-            join=spec,
-            aligned=aligned,
-            coordinated=coordinated,
-            selectivity=operator.selectivity_of(None),
+    yield _sender(
+        network,
+        operator,
+        Diffusion(
+            join=spec, aligned=aligned, coordinated=coordinated, selectivity=operator.selectivity_of(None)
         ),
-        inputs=operator.inputs,
-        movable=operator.movable,
-        pinned=operator.pinned,
-        priority=operator.priority,
     )
-    parts = instances * (aligned + coordinated * hops)
-    finders = instances * (aligned + coordinated)
     fused: list[Port] = []
     if aligned:
         for i in range(instances):
-            part = JoinPart(join=whole, of=name, parts=parts, finders=finders, instance=i)
+            part = JoinPart(join=whole, of=name, instance=i)
             ports = tuple(Port(source=source, route=aligned_route(i, alias)) for alias in spec.aliases)
             yield _part(operator, f"{name}[{i}]", part, ports)
             fused.append(Port(source=f"{name}[{i}]"))
     if coordinated:
         for hop in range(hops):
             for i in range(instances):
-                part = JoinPart(join=whole, of=name, parts=parts, finders=finders, instance=i, hop=hop)
+                part = JoinPart(join=whole, of=name, instance=i, hop=hop)
                 ports = tuple(
                     Port(source=source, route=coordinated_route(i, alias)) for alias in spec.aliases
                 )
@@ -106,11 +99,40 @@ def _parts(operator: Operator) -> Iterator[Operator]:
         ),
         inputs=tuple(fused),
         movable=operator.movable,
+        pinned=operator.pinned,
         bytes=operator.bytes,
         transfer_cost_s=operator.transfer_cost_s,
         schema=operator.schema,
         priority=operator.priority,
         reusable=operator.reusable,
+    )
+
+
+def _sender(network: Network, operator: Operator, spec: Diffusion) -> Operator:
+    """The operator that sends the rows. They are as long, and as costly to send, as those of their inputs.
+
+    Where an input states no cost of sending, as streams cannot, the join's own counts.
+    """
+    sizes: dict[str, float | None] = {}
+    costs: dict[str, float] = {}
+    for alias, port in zip(spec.join.aliases, operator.inputs, strict=True):
+        origin = network.operators.get(port.source)
+        cost = 0.0 if origin is None else origin.transfer_cost_of(port.route)
+        sizes[alias] = network.streams[port.source].bytes if origin is None else origin.bytes_of(port.route)
+        costs[alias] = cost or operator.transfer_cost_s
+    stated = [size for size in sizes.values() if size is not None]
+    inputs = {route: alias for route, alias in spec.inputs.items() if alias is not None}
+    return Operator(
+        name=diffusion_name(operator.name),
+        spec=spec,
+        inputs=operator.inputs,
+        movable=operator.movable,
+        pinned=operator.pinned,
+        bytes=sum(stated) / len(stated) if len(stated) == len(sizes) else None,
+        transfer_cost_s=sum(costs.values()) / len(costs),
+        priority=operator.priority,
+        route_bytes=frozen_mapping({route: sizes[alias] for route, alias in inputs.items()}),
+        route_transfer_cost_s=frozen_mapping({route: costs[alias] for route, alias in inputs.items()}),
     )
 
 
@@ -122,6 +144,9 @@ def _hop(operator: Operator, instance: int, hop: int, aligned: bool) -> str:
 
 
 def _part(operator: Operator, name: str, spec: JoinPart, ports: tuple[Port, ...]) -> Operator:
+    # What a hop puts out has a row of each input that was met so far.
+    members = len(spec.join.aliases) if spec.hop is None else spec.hop + 2
+    whole = operator.bytes
     return Operator(
         name=name,
         spec=spec,
@@ -131,7 +156,7 @@ def _part(operator: Operator, name: str, spec: JoinPart, ports: tuple[Port, ...]
         varying=operator.varying,
         movable=operator.movable,
         priority=operator.priority,
-        bytes=operator.bytes,
+        bytes=None if whole is None else whole * members / len(spec.join.aliases),
         transfer_cost_s=operator.transfer_cost_s,
         schema=operator.schema,
     )

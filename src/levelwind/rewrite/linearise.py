@@ -8,10 +8,12 @@ a variable of its own (seed 000, section 4.4.2). A join's load is (cost / select
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from levelwind.model import JoinPart, Model, Network, Operator
-from levelwind.rewrite.diffuse import diffused
+from levelwind.model import JoinPart, Model, Multijoin, Network, Operator
+from levelwind.model.operator import Diffusion
+from levelwind.rewrite.diffuse import diffused, spread_name
+from levelwind.rewrite.spreading import Spreading
 
 Linear = Mapping[str, float]
 """A linear function: variable → coefficient. Absent variables have coefficient 0."""
@@ -39,6 +41,8 @@ class Linearised:
         Every nonlinear quantity, in topological order, by the output it is the rate of.
     rates
         Rate of every output in streams and candidates, before any were dropped or merged.
+    spread
+        How each spread join is shared out over its parts, by its name.
     """
 
     variables: tuple[str, ...]
@@ -47,17 +51,21 @@ class Linearised:
     carried_rates: Mapping[OutputKey, Linear]
     candidates: Mapping[str, OutputKey]
     rates: Mapping[OutputKey, Linear]
+    spread: Mapping[str, Spreading] = field(default_factory=dict)
 
 
-def linearise(network: Network) -> Linearised:
+def linearise(network: Network, spread: Mapping[str, Spreading] | None = None) -> Linearised:
     """Express every operator's load and every stream's rate in the fewest variables.
 
     A new variable is dropped if no load depends on it, and variables that act on all loads and rates in
     the same proportion become one (two unreliable filters into one union need only the union's rate).
-    Parts of a spread join share its load and its output equally: they depend on one variable, that of the
-    join. O(arcs × variables per stream).
+    Parts of a spread join share its load and its output as ``spread`` says, instances alike; its default is
+    that rows are sent once. They depend on one variable, that of the join, and so do partial groups between
+    them: away from the rates that ``spread`` is for, their number is an estimate. O(arcs × variables per
+    stream).
     """
     network = diffused(network)
+    spread = {**_unasked(network), **(spread or {})}
     loads: dict[str, dict[str, float]] = {}
     rates: dict[OutputKey, dict[str, float]] = {(name, None): {name: 1.0} for name in network.streams}
     candidates: dict[str, OutputKey] = {}
@@ -68,16 +76,16 @@ def linearise(network: Network) -> Linearised:
             loads[name], rates[name, None] = _join(operator, candidates)
             continue
         if isinstance(operator.spec, JoinPart):
-            # As the whole join: a hop has a route for each host, which must not part its selectivity.
-            whole = replace(operator, name=operator.spec.of, spec=operator.spec.join)
-            load, rate = _join(whole, candidates)
-            loads[name] = _scale(load, 1 / operator.spec.parts)
-            last = sum(1 for route in operator.routes if route is None)
-            shared = _scale(rate, 1 / operator.spec.finders)
-            rates.update({(name, route): shared if last else {} for route in operator.routes})
+            loads[name], found = _part(operator, operator.spec, spread[operator.spec.of], candidates)
+            rates.update({(name, route): rate for route, rate in found.items()})
             continue
         stated = _stated_load(operator)
         loads[name] = _scale(rows_in, operator.stated_cost_s) if stated is None else stated
+        if isinstance(operator.spec, Diffusion):
+            inputs = [rates[port.source, port.route] for port in operator.inputs]
+            sent = _sent(operator.spec, spread[spread_name(name)], inputs)
+            rates.update({(name, route): rate for route, rate in sent.items()})
+            continue
         for route in operator.routes:
             if operator.varying:
                 variable = name if route is None else f"{name}.{route}"
@@ -85,7 +93,7 @@ def linearise(network: Network) -> Linearised:
                 rates[name, route] = {variable: 1.0}
             else:
                 rates[name, route] = _scale(rows_in, operator.selectivity_of(route))
-    return _reduce(network, loads, rates, candidates)
+    return replace(_reduce(network, loads, rates, candidates), spread=spread)
 
 
 def _stated_load(operator: Operator) -> dict[str, float] | None:
@@ -96,6 +104,7 @@ def _stated_load(operator: Operator) -> dict[str, float] | None:
 
 
 def _join(operator: Operator, candidates: dict[str, OutputKey]) -> tuple[dict[str, float], dict[str, float]]:
+    """Load and rows out of a join."""
     name, selectivity = operator.name, operator.selectivity_of(None)
     if selectivity > 0 and not operator.varying:
         candidates[name] = (name, None)
@@ -108,6 +117,48 @@ def _join(operator: Operator, candidates: dict[str, OutputKey]) -> tuple[dict[st
         return load, {}
     candidates[name] = (name, None)
     return load, {name: 1.0}
+
+
+def _unasked(network: Network) -> dict[str, Spreading]:
+    specs = {name: operator.spec for name, operator in network.operators.items()}
+    return {
+        spread_name(name): Spreading.unasked(spec.join)
+        for name, spec in specs.items()
+        if isinstance(spec, Diffusion)
+    }
+
+
+def _sent(
+    spec: Diffusion, spreading: Spreading, inputs: list[dict[str, float]]
+) -> dict[str | None, dict[str, float]]:
+    """Rows of a diffusion by route; none on those of a method that is not in use."""
+    found: dict[str | None, dict[str, float]] = {route: {} for route in spec.routes}
+    for route, (k, copies) in spreading.sent(spec, _alike(spec.join)).items():
+        found[route] = _scale(inputs[k], copies)
+    return found
+
+
+def _part(
+    operator: Operator, spec: JoinPart, spreading: Spreading, candidates: dict[str, OutputKey]
+) -> tuple[dict[str, float], dict[str | None, dict[str, float]]]:
+    """Load of a part of a spread join, and rows by route: partial groups, after the last hop groups."""
+    # As the whole join: a hop has a route for each host, which must not part its selectivity.
+    whole = replace(operator, name=spec.of, spec=spec.join)
+    load, groups = _join(whole, candidates)
+    pairs, _ = _join(replace(whole, cost_s=1.0), candidates)
+    share = _alike(spec.join)
+    found: dict[str | None, dict[str, float]] = {route: {} for route in spec.routes}
+    if spreading.uses(spec) and None in found:
+        found[None] = _scale(groups, spreading.found(spec, share))
+    for route, partial in spreading.passed(spec, share).items():
+        found[route] = _scale(pairs, partial)
+    return _scale(load, spreading.work_of(spec, share)), found
+
+
+def _alike(join: Multijoin) -> list[float]:
+    """Where instances will stand is not known to the load model: all get the same."""
+    assert join.diffuse is not None
+    return [1 / join.diffuse.instances] * join.diffuse.instances
 
 
 def _reduce(
@@ -162,7 +213,7 @@ def _is_carried(network: Network, key: OutputKey) -> bool:
     operator = network.operators.get(key[0])
     if operator is None:
         return network.streams[key[0]].bytes is not None
-    return operator.transfer_cost_s > 0 or operator.bytes is not None
+    return operator.transfer_cost_of(key[1]) > 0 or operator.bytes_of(key[1]) is not None
 
 
 def _add(functions: list[dict[str, float]]) -> dict[str, float]:

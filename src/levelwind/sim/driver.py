@@ -130,6 +130,8 @@ class Run:
             choices=replace(scenario.choices, queues="operator") if scenario.scheduling else scenario.choices,
             trace=trace,
         )
+        if self.simulator.plumbing.spread:
+            self.ideal.follow_parts(self.simulator.plumbing.spread)
         self._names = self.problem.physical.names
         self._queries = Queries(shared, self._names, scenario.changes)
         self._present = self._queries.present
@@ -230,6 +232,7 @@ class Run:
         self._sampled += 1
         load = np.where(self._present.operators, self.ideal.of(rates), 0.0)
         self.simulator.sweep()
+        self._follow_parts()
         self._window.add(rates, load)
         if self._turns is not None:
             self._turns.sampled(self.scenario.sample_s)
@@ -237,6 +240,11 @@ class Run:
             self._recording.add(load, rates, self.scenario.sample_s)
         if self._progress is not None:
             self._progress(self.simulator.now_s, self.scenario.horizon_s)
+
+    def _follow_parts(self) -> None:
+        """Spread joins send by the nodes on which their parts stand now."""
+        if self.simulator.follow_parts():
+            self.ideal.follow_parts(self.simulator.plumbing.spread)
 
     # ---- the start and the plan
 
@@ -282,6 +290,7 @@ class Run:
             reason = "" if scenario.planner is None else f"plan of {scenario.planner.name}"
             for operator in np.flatnonzero(assignment != simulator.assignment).tolist():
                 self._move(operator, int(assignment[operator]), reason)
+        self._follow_parts()
         return decided_on
 
     def _plan(self, current: Ints) -> Ints:

@@ -15,7 +15,7 @@ from levelwind.model.operator import Diffusion
 from levelwind.rewrite.split import PhysicalOperator, PhysicalStream
 from levelwind.sim.arrivals import Arrivals
 from levelwind.sim.notes import BINS
-from levelwind.sim.spreading import SpreadFlows, spread_flows
+from levelwind.sim.spreading import SpreadJoins
 from levelwind.sim.tables import (
     EVENT,
     FLOW,
@@ -72,17 +72,23 @@ class Plumbing:
 
     Sources are the network's streams in their order, then one for each operator that states a load series.
     ``flows`` names each flow by what it carries, ``exits`` each exit by its output: empty, if none is stated.
+    ``spread`` holds the spread joins, ``spread_flows`` the flow of each route of their operators.
     """
 
     tables: Tables
     sources: tuple[str, ...]
     flows: tuple[str, ...]
     exits: tuple[str, ...]
+    spread: SpreadJoins
+    spread_flows: Mapping[tuple[int, str | None], int]
 
 
 @dataclass(slots=True)
 class _Flow:
-    """A flow while it is gathered: its readers as (operator, cost, side, emits)."""
+    """A flow while it is gathered: its readers as (operator, cost, side, emits).
+
+    ``part`` is the operator and route of a spread join that it comes from.
+    """
 
     name: str
     rows: float
@@ -92,6 +98,7 @@ class _Flow:
     exits: list[int] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
     credit: float | None = None
+    part: tuple[int, str | None] | None = None
 
 
 def lay_out(
@@ -130,7 +137,10 @@ def lay_out(
     }
     operators = problem.physical.operators
     sources = (*network.streams, *(operators[j].name for j in series))
-    flows = _Flows(problem, len(sources), spread_flows(problem, placement)).gathered(list(series))
+    spread = SpreadJoins(problem)
+    if placement is not None:
+        spread.follow(problem.assignment(placement), problem.cpu)
+    flows = _Flows(problem, len(sources), spread).gathered(list(series))
     every = [arrivals.get(name, Arrivals()) for name in network.streams]
     every += [_background(series[j], operators[j].share, horizon_s) for j in series]
     tables = Tables(
@@ -157,15 +167,17 @@ def lay_out(
         sources=sources,
         flows=tuple(flow.name for flow in flat),
         exits=tuple(name for flow in flat for name in flow.outputs),
+        spread=spread,
+        spread_flows={flow.part: number for number, flow in enumerate(flat) if flow.part is not None},
     )
 
 
 class _Flows:
     """Gathers the flows of every producer: sources first, then operators."""
 
-    def __init__(self, problem: Problem, sources: int, spread: SpreadFlows) -> None:
+    def __init__(self, problem: Problem, sources: int, spread: SpreadJoins) -> None:
         self.problem = problem
-        self.spread = spread
+        self.spread = spread.flows
         self.operators = problem.physical.operators
         self.first_operator = sources
         self.stream_number = {name: i for i, name in enumerate(problem.network.streams)}
@@ -215,10 +227,12 @@ class _Flows:
             origin = self.operators[stream.producer]
             name = origin.name if stream.route is None else f"{origin.name}.{stream.route}"
             rows = self._rows(stream.producer, stream.route) * stream.share / origin.share
-            size = origin.logical.bytes
-            transfer = self.spread.transfers.get(stream.producer, origin.logical.transfer_cost_s)
+            size = origin.logical.bytes_of(stream.route)
+            transfer = origin.logical.transfer_cost_of(stream.route)
         places = [network.outputs[output].node for output in stream.outputs]
         flow = _Flow(name, rows, bytes=size or 0.0, transfer_s=transfer)
+        if stream.producer is not None and self._is_spread(stream.producer):
+            flow.part = (stream.producer, stream.route)
         flow.exits = [NOWHERE if place is None else nodes[place] for place in places]
         flow.outputs = list(stream.outputs)
         for reader in stream.consumers:
@@ -232,9 +246,12 @@ class _Flows:
 
     def _rows(self, operator: int, route: str | None) -> float:
         """Rows on a route for each row that the operator takes."""
-        if isinstance(self.operators[operator].logical.spec, Diffusion | JoinPart):
+        if self._is_spread(operator):
             return self.spread.ratios.get((operator, route), 0.0)
         return self.operators[operator].logical.selectivity_of(route)
+
+    def _is_spread(self, operator: int) -> bool:
+        return isinstance(self.operators[operator].logical.spec, Diffusion | JoinPart)
 
     def _stated_loads(self) -> None:
         """Load coefficients stated outright: every row of the stream makes the operator work, and no more."""
@@ -405,7 +422,11 @@ def _windows(operator: PhysicalOperator) -> list[float]:
 
 def _fan(flows: list[_Flow]) -> int:
     """Most tuples that one row of a producer can become."""
-    return 1 + sum((floor(flow.rows) + 1) * (len(flow.inlets) + len(flow.exits)) for flow in flows)
+    # What a spread join sends may all come to go one way, as its parts move.
+    spread = sum(flow.rows for flow in flows if flow.part is not None)
+    most = [flow.rows if flow.part is None else spread for flow in flows]
+    wide = [len(flow.inlets) + len(flow.exits) for flow in flows]
+    return 1 + sum((floor(rows) + 1) * each for rows, each in zip(most, wide, strict=True))
 
 
 def _bound(rows: Table, what: str, counts: list[int], first: int = 0) -> None:

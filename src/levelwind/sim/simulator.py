@@ -168,6 +168,19 @@ class Simulator:
         tables.exits[:] = self._exits[np.lexsort((np.arange(len(kept)), ~kept, self._exit_flow))]
         flows["exit_end"] = flows["exit_start"] + np.bincount(self._exit_flow[kept], minlength=len(flows))
 
+    def follow_parts(self) -> bool:
+        """Have instances of spread joins get rows by the nodes on which they stand now; whether any changes.
+
+        Rows that are on their way stay on it. O(operators + parts × instances), O(1) without such joins.
+        """
+        spread, tables = self.plumbing.spread, self._tables
+        if not spread or not spread.follow(self.assignment, tables.nodes["cpu"]):
+            return False
+        ratios = spread.flows.ratios
+        for part, flow in self.plumbing.spread_flows.items():
+            tables.flows["ratio"][flow] = ratios.get(part, 0.0)
+        return True
+
     def sweep(self) -> None:
         """Forget the rows that were on the network to operators that are gone. O(operators + those rows)."""
         for operator in np.flatnonzero(~self._there & (self._tables.operators["parked_head"] >= 0)).tolist():

@@ -1,161 +1,146 @@
 """Spread joins in the simulator: which part of the rows goes to which instance, and what a row costs there.
 
-The kernel knows no segments and paths. It is told the means that follow from the laws of routing at the
-stated rates: copies of each row, partial groups from hop to hop, and the join's work shared out over the rows
-that its parts receive. So a burst makes a part's work grow with the rows that come, not with their product.
-
-Sending and receiving costs the join's ``transfer_cost``, half at each end, for rows and partial groups alike.
+The kernel knows no segments and paths. Like planners, it is told the means that follow from the laws of
+routing at the stated rates: copies of each row, partial groups from hop to hop, and the join's work shared
+out over the rows that its parts receive. So a burst makes a part's work grow with the rows that come, not
+with their product. Instances share everything by the speed of the nodes on which they stand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from levelwind.diffusion import laws
-from levelwind.diffusion.auto import advise
-from levelwind.diffusion.coordinated import slot_length_us
-from levelwind.diffusion.join import MICROSECONDS, Floats, JoinShape, Measured
+from levelwind.loads.arrays import Floats, Ints
 from levelwind.loads.problem import Problem
-from levelwind.loads.rates import pairs_per_s
-from levelwind.model import Fusion, JoinPart
-from levelwind.model.operator import Diffusion, aligned_route, coordinated_route
+from levelwind.model import JoinPart
+from levelwind.model.operator import Diffusion
 from levelwind.rewrite.diffuse import spread_name
-
-# Over so many longest windows hosts' work is to be even, where that decides.
-HORIZON_WINDOWS = 10
+from levelwind.rewrite.spreading import Spreading
 
 
 @dataclass(frozen=True, slots=True)
 class SpreadFlows:
-    """By number of the operator: rows on a route per row in, CPU seconds per row in, and per row sent."""
+    """By number of the operator: rows on a route per row in, and CPU seconds per row in."""
 
     ratios: dict[tuple[int, str | None], float] = field(default_factory=dict)
     costs: dict[int, float] = field(default_factory=dict)
-    transfers: dict[int, float] = field(default_factory=dict)
 
 
-def spread_flows(problem: Problem, placement: Mapping[str, str] | None = None) -> SpreadFlows:
-    """For all spread joins of a network. Instances on faster nodes get more; without a placement, alike.
-
-    A join whose rates are not stated is taken as if all its streams brought a row a second.
-    """
-    found = SpreadFlows()
-    for number, operator in enumerate(problem.physical.operators):
-        if isinstance(operator.logical.spec, Diffusion):
-            _Join(problem, number, placement).add_to(found)
-    return found
-
-
-class _Join:
+class SpreadJoin:
     """One spread join in figures, all per second."""
 
-    def __init__(self, problem: Problem, number: int, placement: Mapping[str, str] | None) -> None:
+    def __init__(self, problem: Problem, number: int) -> None:
         self.number = number
         diffusion = problem.physical.operators[number].logical
         assert isinstance(diffusion.spec, Diffusion)
-        self.join = diffusion.spec.join
-        assert self.join.diffuse is not None
-        self.diffuse = self.join.diffuse
-        name = spread_name(diffusion.name)
-        operators = list(enumerate(problem.physical.operators))
-        self.fusion = next(o.logical for _, o in operators if o.logical.name == name)
-        assert isinstance(self.fusion.spec, Fusion)
+        self.diffusion = diffusion.spec
+        self.name = spread_name(diffusion.name)
+        self.spreading: Spreading = problem.linear.spread[self.name]
         self.parts = [
-            (j, operator.name, operator.logical.spec)
-            for j, operator in operators
-            if isinstance(operator.logical.spec, JoinPart) and operator.logical.spec.of == name
+            (j, operator.logical.spec)
+            for j, operator in enumerate(problem.physical.operators)
+            if isinstance(operator.logical.spec, JoinPart) and operator.logical.spec.of == self.name
         ]
-        ports = [problem.linear.rates[port.source, port.route] for port in diffusion.inputs]
-        rates = [float(problem.rates.of(port).mean()) for port in ports]
-        known = all(np.isfinite(rate) and rate > 0 for rate in rates)
-        self.rates = rates if known else [1.0] * len(rates)
-        load = [problem.mean_load[j] for j, _, _ in self.parts]
-        self.pairs = float(pairs_per_s(self.fusion, [np.array([rate]) for rate in self.rates])[0])
         cost = problem.physical.operators[self.parts[0][0]].logical.stated_cost_s
-        self.work = float(np.sum(load)) if known else self.pairs * cost
-        self.groups = self.pairs * self.fusion.spec.selectivity
-        self.share = self._shares(problem, placement)
+        planned = float(np.sum([problem.mean_load[j] for j, _ in self.parts]))
+        self.work = planned if self.spreading.known else self.spreading.pairs * cost
+        self.groups = self.spreading.pairs * self.diffusion.selectivity
+        assert self.diffusion.join.diffuse is not None
+        self.instances = self.diffusion.join.diffuse.instances
 
-    def _shares(self, problem: Problem, placement: Mapping[str, str] | None) -> Floats:
-        """The part of the work that each instance gets: by the CPU of its node, shared with others there."""
-        m = self.diffuse.instances
-        if placement is None:
-            return np.full(m, 1 / m)
-        cpu = dict(zip(problem.cluster.names, problem.cpu.tolist(), strict=True))
-        homes = [""] * m
-        for _, name, spec in reversed(self.parts):
-            homes[spec.instance] = placement[name]
-        speed = np.array([cpu[home] / homes.count(home) for home in homes])
-        return speed / speed.sum()
+    def shares(self, assignment: Ints, cpu: Floats) -> Floats | None:
+        """The part of everything that each instance gets: by the CPU of its node, shared with others there.
 
-    def add_to(self, found: SpreadFlows) -> None:
-        """The figures of the method that is asked for, or that `auto` would choose."""
-        n, m = len(self.join.aliases), self.diffuse.instances
-        windows = tuple(round(self.join.windows_s[alias] * MICROSECONDS) for alias in self.join.aliases)
-        shape = JoinShape(windows_us=windows, instances=m)
-        assert isinstance(self.fusion.spec, Fusion)
-        chance = min(1.0, self.fusion.spec.selectivity) ** (1 / max(1, n - 1))
-        measured = Measured.of(self.rates, chance)
-        horizon = HORIZON_WINDOWS * max(shape.longest_us, 1) / MICROSECONDS
-        asked = self.diffuse.method
-        advice = advise(
-            shape,
-            measured,
-            horizon_s=horizon,
-            allowed=("atr", "ctr") if asked == "auto" else ("ctr",) if asked == "ctr" else ("atr",),
-            segment_s=self.diffuse.segment_s,
-        )
-        for j, _, spec in self.parts:
+        None if one of them stands nowhere.
+        """
+        # An instance is where the first of its parts that are in use is.
+        homes = np.full(self.instances, -1, dtype=np.int64)
+        for j, part in reversed(self.parts):
+            if self.spreading.uses(part):
+                homes[part.instance] = assignment[j]
+        if (homes < 0).any():
+            return None
+        speed = cpu[homes] / np.bincount(homes)[homes]
+        share: Floats = speed / speed.sum()
+        return share
+
+    def add_to(self, found: SpreadFlows, share: Sequence[float]) -> None:
+        """Add the figures with the work shared out so."""
+        spreading, rows = self.spreading, sum(self.spreading.rates)
+        for route, (k, copies) in spreading.sent(self.diffusion, share).items():
+            found.ratios[self.number, route] = spreading.rates[k] * copies / rows
+        for j, part in self.parts:
             found.costs[j] = 0.0
-            found.transfers[j] = self.fusion.transfer_cost_s
-            found.ratios.update({(j, route): 0.0 for route in spec.routes})
-        found.transfers[self.number] = self.fusion.transfer_cost_s
-        if advice.method == "atr":
-            self._aligned(found, shape, advice.master, advice.segment_s)
-        else:
-            self._coordinated(found, shape, measured, slot_length_us(shape, measured, horizon))
-
-    def _send(self, found: SpreadFlows, copies: Sequence[float], *, aligned: bool) -> None:
-        """The rows of each input to each instance."""
-        total = sum(self.rates)
-        way = aligned_route if aligned else coordinated_route
-        for alias, rate, each in zip(self.join.aliases, self.rates, copies, strict=True):
-            for instance, share in enumerate(self.share.tolist()):
-                found.ratios[self.number, way(instance, alias)] = rate * each * share / total
-
-    def _aligned(self, found: SpreadFlows, shape: JoinShape, master: int, segment_s: float) -> None:
-        windows = [window / MICROSECONDS for window in shape.windows_us]
-        copies = [
-            1.0 if k == master else 1.0 + min((own + windows[master]) / segment_s, shape.instances - 1)
-            for k, own in enumerate(windows)
-        ]
-        self._send(found, copies, aligned=True)
-        received = float(np.dot(self.rates, copies))
-        for j, _, spec in self.parts:
-            if spec.hop is None:
-                found.costs[j] = self.work / received
+            found.ratios.update({(j, route): 0.0 for route in part.routes})
+            if not spreading.uses(part):
+                continue
+            # A first hop is sent rows alone, a later one also the partial groups that look there.
+            received = spreading.received(part.hop)
+            found.costs[j] = self.work * spreading.work[part.hop or 0] / received
+            if part.routes == (None,):
                 found.ratios[j, None] = self.groups / received
+            for route, partial in spreading.passed(part, share).items():
+                found.ratios[j, route] = spreading.pairs * partial / (received * share[part.instance])
 
-    def _coordinated(self, found: SpreadFlows, shape: JoinShape, measured: Measured, slot_us: int) -> None:
-        paths, copies, _ = laws.rehearse(shape, measured, slot_us)
-        partners = measured.partners(shape.windows_us)
-        traffic = laws.coordinated_extra(measured, partners, paths, copies)
-        self._send(found, copies.tolist(), aligned=False)
-        entering = traffic.entering.sum(axis=0)
-        kept = float(np.dot(self.rates, copies))
-        hops = shape.streams - 1
-        # A first hop is sent rows alone, a later one also the partial groups that look there.
-        received = [kept + (float(entering[hop]) if hop else 0.0) for hop in range(hops)]
-        for j, _, spec in self.parts:
-            if spec.hop is None:
-                continue
-            found.costs[j] = self.work * float(entering[spec.hop] / entering.sum()) / received[spec.hop]
-            if spec.hop == hops - 1:
-                found.ratios[j, None] = self.groups / received[spec.hop]
-                continue
-            for instance, share in enumerate(self.share.tolist()):
-                sent = float(entering[spec.hop + 1]) * share / received[spec.hop]
-                found.ratios[j, str(instance)] = sent
+
+class SpreadJoins:
+    """The spread joins of a network, and what each of their instances gets at present.
+
+    At first all instances get the same; see `follow`.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._count = len(problem.physical.operators)
+        self._joins = [
+            SpreadJoin(problem, number)
+            for number, operator in enumerate(problem.physical.operators)
+            if isinstance(operator.logical.spec, Diffusion)
+        ]
+        self._shares = [np.full(join.instances, 1 / join.instances) for join in self._joins]
+        self._alike = self._now = self._flows()
+
+    def __bool__(self) -> bool:
+        return bool(self._joins)
+
+    def follow(self, assignment: Ints, cpu: Floats) -> bool:
+        """Share out by the nodes on which parts stand now; whether that changes anything.
+
+        A join that has an instance nowhere stays as it is. O(parts × instances).
+        """
+        changed = False
+        for number, join in enumerate(self._joins):
+            share = join.shares(assignment, cpu)
+            if share is not None and not np.array_equal(share, self._shares[number]):
+                self._shares[number], changed = share, True
+        if changed:
+            self._now = self._flows()
+        return changed
+
+    @property
+    def flows(self) -> SpreadFlows:
+        """The figures of all of them."""
+        return self._now
+
+    def _flows(self) -> SpreadFlows:
+        found = SpreadFlows()
+        for join, share in zip(self._joins, self._shares, strict=True):
+            join.add_to(found, share.tolist())
+        return found
+
+    def weight_of(self, operator: int, route: str | None) -> float:
+        """Rows on a route of a spread join over what planning takes."""
+        planned = self._alike.ratios.get((operator, route), 0.0)
+        now = self._now.ratios.get((operator, route), 0.0)
+        return float(self.weights[operator]) * (now / planned if planned else 1.0)
+
+    @property
+    def weights(self) -> Floats:
+        """Of each operator: its load over what planning takes, which is that all instances get the same."""
+        found = np.ones(self._count)
+        for join, share in zip(self._joins, self._shares, strict=True):
+            for j, part in join.parts:
+                found[j] = share[part.instance] * join.instances
+        return found

@@ -17,6 +17,7 @@ from levelwind.loads.problem import Problem, is_carried
 from levelwind.loads.rates import stated_rates, value_of
 from levelwind.placement.measures import mean_correlation
 from levelwind.sim.layout import PORTION_S
+from levelwind.sim.spreading import SpreadJoins
 from levelwind.sim.tables import Floats, Ints
 
 
@@ -35,6 +36,13 @@ class IdealLoads:
         self._linear = not problem.linear.introduced and set(problem.variables) <= set(self.streams)
         number = {name: k for k, name in enumerate(self.streams)}
         self._columns = [number[v] for v in problem.variables] if self._linear else []
+        self._weights: Floats | None = None
+
+    def follow_parts(self, spread: SpreadJoins) -> None:
+        """Spread joins are shared out by the nodes of their parts from now on, not all parts alike."""
+        self._weights = spread.weights
+        ends = [(s.producer, s.route) for s in self._carried]
+        self._sent = np.array([1.0 if j is None else spread.weight_of(j, route) for j, route in ends])
 
     def of(self, rates: Floats) -> Floats:
         """Load of each operator at these rates of the sources. O(operators × streams)."""
@@ -46,6 +54,8 @@ class IdealLoads:
                 [value_of(by_name, self.problem.linear, v)[0] for v in self.problem.variables], dtype=float
             )
         load: Floats = self.problem.operator_load @ values
+        if self._weights is not None:
+            load *= self._weights
         load[self._with_series] += rates[len(self.streams) :] * PORTION_S
         return load
 
@@ -60,6 +70,8 @@ class IdealLoads:
             rows = np.array(
                 [named.of(self.problem.linear.rates[s.source, s.route])[0] * s.share for s in self._carried]
             )
+            if self._weights is not None:
+                rows *= self._sent
             half = (rows * self.problem.carried.transfer_s / 2)[stream]
             total += sum_by(sender, half, count) + sum_by(receiver, half, count)
         return total

@@ -223,6 +223,13 @@ OPERATOR_CASES = {
         "one of the inputs",
         "c",
     ),
+    "spread and split": Case(
+        "{name: j, kind: multijoin, inputs: [I1, flows], windows: {I1: 1s, flows: 1s},"
+        " diffuse: {method: atr}, split: {into: 2, by: flows.src}}",
+        "split",
+        "must not be split too",
+        hint="leave one out",
+    ),
     "unknown diffusion": Case(
         "{name: j, kind: multijoin, inputs: [I1, flows], windows: {I1: 1s, flows: 1s}, diffuse: {method: x}}",
         "diffuse.method",

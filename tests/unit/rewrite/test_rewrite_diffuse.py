@@ -54,3 +54,13 @@ def test_parts_share_the_load_of_the_join():
         assert whole <= spread <= whole + 1e-3
     two = lw.plan(network(method="atr", instances=2), 2, "llf")
     assert two.placement["near[0]"] != two.placement["near[1]"]
+
+
+def test_a_pin_holds_what_sends_and_what_fuses():
+    told = {**TOLD["operators"][0], "pinned": "n3", "diffuse": {"method": "atr", "instances": 3}}
+    pinned = lw.parse({**TOLD, "operators": [told, TOLD["operators"][1]]})
+    for seed in range(5):
+        plan = lw.plan(pinned, 4, "random_node", seed=seed)
+        assert plan.placement["near[in]"] == plan.placement["near"] == "n3"
+    free = lw.plan(pinned, 4, "llf").placement
+    assert len({free[f"near[{i}]"] for i in range(3)}) == 3
