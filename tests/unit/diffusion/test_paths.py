@@ -1,4 +1,4 @@
-"""Which paths coordinated routing lays: the orders it tries, the covers it finds, and what it takes of them."""
+"""Which paths coordinated routing lays: the orders it tries, the covers it finds, and which it takes."""
 
 from __future__ import annotations
 
