@@ -168,7 +168,7 @@ class CoordinatedEra:
             self.stored[oldest:],
             wanted,
             orders,
-            measured.partners(shape.windows_us),
+            measured.met(shape),
             rows,
             load,
             kept,
@@ -261,10 +261,10 @@ def spread_over(instances: int) -> int:
 def join_orders(shape: JoinShape, measured: Measured) -> Ints:
     """For each stream, orders of the others to try: one for each stream that may come first, then variations.
 
-    After the first follows always the stream in which that before has fewest partners. Variations swap two
+    After the first follows always the stream in which those before have fewest partners. Variations swap two
     neighbours that come later. Up to four streams these are all orders; streams × candidates × hops.
     """
-    partners = measured.partners(shape.windows_us)
+    partners = measured.met(shape)
     found = [list(islice(_orders(i, partners), MOST_ORDERS)) for i in range(shape.streams)]
     return np.array(found, dtype=np.int64).reshape(shape.streams, -1, shape.streams - 1)
 
@@ -276,7 +276,7 @@ def _orders(stream: int, partners: Floats) -> Iterator[list[int]]:
     for first in others:
         chain, left = [first], set(others) - {first}
         while left:
-            chain.append(min(left, key=lambda k: (partners[chain[-1], k], k)))
+            chain.append(min(left, key=lambda k: (partners[[stream, *chain], k].min(), k)))
             left.remove(chain[-1])
         chains.append(chain)
     yield from chains

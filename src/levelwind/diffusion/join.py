@@ -99,6 +99,17 @@ class Measured:
         inside = np.array(self.rates) * np.array(windows_us, dtype=np.float64) / MICROSECONDS
         return np.array(self.selectivity) * inside[np.newaxis, :]
 
+    def met(self, shape: JoinShape) -> Floats:
+        """As `partners`, but of a stream about which and i nothing is asked a row of i meets all rows.
+
+        A partial group meets of k the least that one of its rows does.
+        """
+        found = self.partners(shape.windows_us)
+        inside = np.array(self.rates) * np.array(shape.windows_us, dtype=np.float64) / MICROSECONDS
+        for i, k in self.unlinked | shape.unlinked:
+            found[i, k], found[k, i] = inside[k], inside[i]
+        return found
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinShape:
@@ -115,6 +126,7 @@ class JoinShape:
     windows_us: tuple[int, ...]
     instances: int
     costs: Costs = field(default_factory=Costs)
+    unlinked: frozenset[tuple[int, int]] = frozenset()
 
     @property
     def streams(self) -> int:

@@ -45,13 +45,13 @@ def test_so_many_streams_that_not_all_may_come_first():
     assert [order[0] for order in tried] == [10, 9, 8, 7, 6, 5, 4, 3]
 
 
-def test_after_the_first_comes_always_the_stream_with_fewest_partners_of_the_one_before():
+def test_after_the_first_comes_always_the_stream_with_fewest_partners_of_those_before():
     # Neighbours in a ring agree rarely, others often.
     n = 6
     ring = [[1e-3 if (i - k) % n in (1, n - 1) else 0.5 for k in range(n)] for i in range(n)]
     tried = orders_of(n, ring)[0].tolist()
     assert tried[0] == [1, 2, 3, 4, 5]
-    assert tried[1] == [5, 4, 3, 2, 1]
+    assert tried[1] == [5, 1, 2, 3, 4]
     assert tried[5] == [1, 3, 2, 4, 5]  # a variation
 
 
@@ -210,3 +210,38 @@ def test_a_hop_takes_hosts_of_the_hop_before_though_others_are_lighter():
     assert serve[0, 1, :4].tolist() == [0, 0, 0, 2]
     # Rows of stream 1 come from host 2, which has only the last: the idle host serves the rest.
     assert serve[1, 1, :4].tolist() == [1, 1, 1, 2]
+
+
+# Conditions that link some streams only
+
+
+def test_streams_about_which_nothing_is_asked_are_not_visited_before_one_that_leads_there():
+    # A chain of conditions a, b, c, d: only neighbours are linked, as the join knows before anything is measured.
+    n = 4
+    unlinked = frozenset({(0, 2), (0, 3), (1, 3)})
+    shape = JoinShape(windows_us=(10 * MICROSECONDS,) * n, instances=4, unlinked=unlinked)
+    measured = Measured.of([10.0] * n, 0.01)
+    met = measured.met(shape)
+    assert met[0].tolist() == [1.0, 1.0, 100.0, 100.0]
+    assert join_orders(shape, measured)[:, 0].tolist() == [[1, 2, 3], [0, 2, 3], [1, 0, 3], [2, 1, 0]]
+    located = apart(6, n, 6, 0)
+    located[:, 0] = located[:, 1]
+    orders, _ = planned(located, partners=met, orders=join_orders(shape, measured))
+    linked = [{1}, {0, 2}, {1, 3}, {2}]
+    for stream, order in enumerate(orders.tolist()):
+        bound = {stream}
+        for k in order:
+            assert linked[k] & bound
+            bound.add(k)
+
+
+def test_a_partial_group_meets_of_a_stream_what_the_most_selective_of_its_rows_does():
+    partners = np.array([[1.0, 0.5, 9.0], [0.5, 1.0, 9.0], [0.2, 3.0, 1.0]])
+    serve = np.array([[0, 1], [2, 2], [0, 0]])
+    chosen = np.array([[1, 1, 0], [0, 0, 1], [1, 0, 0]], dtype=np.bool_)
+    four = np.ones((4, 4))
+    four[:3, :3] = partners
+    four[0, 3], four[1, 3], four[2, 3] = 7.0, 2.0, 4.0
+    total, entering = path_overhead(serve, chosen, 3, np.array([1, 3, 2]), four, 0)
+    assert entering.tolist() == [1.0, 0.5, 1.0]  # a half of stream 1; two of stream 3, by the row of stream 1
+    assert total == 1 + 0.5 * 1 + 1.0 * 1

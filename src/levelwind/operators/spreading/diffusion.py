@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import polars as pl
@@ -52,28 +53,39 @@ def make_diffusion(operator: Operator, inputs: Sequence[RowType]) -> Kernel:
             raise input_error(rule, key=f"operators.{operator.name}.inputs", value=alias)
         clocks.append(rows.time)
     windows = tuple(microseconds(join.windows_s[alias]) for alias in join.aliases)
+    links = _links(operator, join, inputs)
     stated = None if join.diffuse.segment_s is None else microseconds(join.diffuse.segment_s)
     return Diffuser(
         aliases=join.aliases,
         clocks=tuple(clocks),
-        shape=JoinShape(windows_us=windows, instances=join.diffuse.instances, costs=COSTS),
+        shape=JoinShape(
+            windows_us=windows,
+            instances=join.diffuse.instances,
+            costs=COSTS,
+            unlinked=frozenset(combinations(range(len(windows)), 2)) - links,
+        ),
         method=join.diffuse.method,
         segment_us=stated,
         selectivity=min(1.0, spec.selectivity) ** (1 / max(1, len(windows) - 1)),
         weights=join.diffuse.weights,
-        master=_most_linked(operator, join, inputs),
+        master=_most_linked(links, len(windows)),
     )
 
 
-def _most_linked(operator: Operator, join: Multijoin, inputs: Sequence[RowType]) -> int:
+def _links(operator: Operator, join: Multijoin, inputs: Sequence[RowType]) -> frozenset[tuple[int, int]]:
+    """Pairs of streams, smaller number first, about which something is asked."""
+    plain = make_multijoin(replace(operator, spec=join), inputs)
+    assert isinstance(plain, Multijoiner)
+    return frozenset(plain.condition.linked)
+
+
+def _most_linked(links: frozenset[tuple[int, int]], streams: int) -> int:
     """The stream about which and another most conditions are asked, as the first master; of equals the first.
 
     To change masters later means to send rows twice for two windows.
     """
-    plain = make_multijoin(replace(operator, spec=join), inputs)
-    assert isinstance(plain, Multijoiner)
-    links = [sum(stream in pair for pair in plain.condition.linked) for stream in range(len(inputs))]
-    return links.index(max(links))
+    counts = [sum(stream in pair for pair in links) for stream in range(streams)]
+    return counts.index(max(counts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
