@@ -42,6 +42,9 @@ SLOTS_PER_WINDOW = 10
 ROWS_PER_SLOT = 50
 # Orders of the other streams that are tried for each path: a first stream each for up to nine streams.
 MOST_ORDERS = 8
+# What a row meets because nothing is asked counts so many times: selectivities may not have been measured yet,
+# and be stated as 1. Any condition is better than none.
+UNASKED = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +171,7 @@ class CoordinatedEra:
             self.stored[oldest:],
             wanted,
             orders,
-            measured.met(shape),
+            measured.met(shape, UNASKED),
             rows,
             load,
             kept,
@@ -264,7 +267,7 @@ def join_orders(shape: JoinShape, measured: Measured) -> Ints:
     After the first follows always the stream in which those before have fewest partners. Variations swap two
     neighbours that come later. Up to four streams these are all orders; streams × candidates × hops.
     """
-    partners = measured.met(shape)
+    partners = measured.met(shape, UNASKED)
     found = [list(islice(_orders(i, partners), MOST_ORDERS)) for i in range(shape.streams)]
     return np.array(found, dtype=np.int64).reshape(shape.streams, -1, shape.streams - 1)
 

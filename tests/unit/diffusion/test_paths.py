@@ -7,7 +7,7 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 
-from levelwind.diffusion.coordinated import MOST_ORDERS, join_orders
+from levelwind.diffusion.coordinated import MOST_ORDERS, UNASKED, join_orders
 from levelwind.diffusion.covers import greedy_cover, path_overhead, plan_slot
 from levelwind.diffusion.join import MICROSECONDS, JoinShape, Measured
 
@@ -216,13 +216,14 @@ def test_a_hop_takes_hosts_of_the_hop_before_though_others_are_lighter():
 
 
 def test_streams_about_which_nothing_is_asked_are_not_visited_before_one_that_leads_there():
-    # A chain of conditions a, b, c, d: only neighbours are linked, as the join knows before anything is measured.
+    # A chain of conditions on a, b, c, d: only neighbours are linked.
     n = 4
     unlinked = frozenset({(0, 2), (0, 3), (1, 3)})
     shape = JoinShape(windows_us=(10 * MICROSECONDS,) * n, instances=4, unlinked=unlinked)
-    measured = Measured.of([10.0] * n, 0.01)
-    met = measured.met(shape)
-    assert met[0].tolist() == [1.0, 1.0, 100.0, 100.0]
+    assert Measured.of([10.0] * n, 0.01).met(shape)[0].tolist() == [1.0, 1.0, 100.0, 100.0]
+    # As long as nothing was measured or stated, what is asked counts as always true.
+    measured = Measured.of([10.0] * n, 1.0)
+    met = measured.met(shape, UNASKED)
     assert join_orders(shape, measured)[:, 0].tolist() == [[1, 2, 3], [0, 2, 3], [1, 0, 3], [2, 1, 0]]
     located = apart(6, n, 6, 0)
     located[:, 0] = located[:, 1]
