@@ -186,7 +186,7 @@ def coordinated_busiest(shape: JoinShape, measured: Measured, horizon_s: float) 
     slots = int(min(100, max(30, horizon_s * MICROSECONDS / slot_us)))
     paths, copies, hosts = laws.rehearse(shape, measured, slot_us, slots=slots)
     partners = measured.partners(shape.windows_us)
-    traffic = laws.coordinated_extra(measured, partners, paths, copies)
+    traffic = laws.coordinated_extra(measured, measured.met(shape), paths, copies)
     costs = shape.costs
     rows = float(np.dot(measured.rates, copies))
     groups = _groups(measured, partners)

@@ -56,7 +56,8 @@ def path_overhead(
     """Copies and partial groups sent for each row of a stream along a path, the row itself not counted.
 
     [1]'s equation 3, put right: what was made on host a goes to all hosts of the next hop but a itself.
-    Also the number of partial groups per row that enter each hop.
+    Also the number of partial groups per row that enter each hop: of the stream that is visited, each meets
+    the least that one of its rows does.
     """
     m = chosen.shape[1]
     entering = np.ones(hops)
@@ -64,11 +65,12 @@ def path_overhead(
     for host in range(m):
         total += chosen[0, host]
     total -= 1.0
-    before = stream
     for hop in range(1, hops):
         k = order[hop - 1]
-        entering[hop] = entering[hop - 1] * partners[before, k]
-        before = k
+        met = partners[stream, k]
+        for earlier in range(hop - 1):
+            met = min(met, partners[order[earlier], k])
+        entering[hop] = entering[hop - 1] * met
         served = np.zeros(m)
         waiting = 0
         for slot in range(serve.shape[1]):
@@ -118,7 +120,7 @@ def plan_slot(
     orders
         Streams × candidates × hops: orders of the other streams to try.
     partners
-        Streams × streams: σ · r · W.
+        Streams × streams: σ · r · W; see `Measured.met`.
     rows
         About how many rows of each stream the slot brings.
     load

@@ -92,7 +92,7 @@ def coordinated_extra(measured: Measured, partners: Floats, paths: Sequence[Path
     Parameters
     ----------
     partners
-        σ · r · W; see `Measured.partners`.
+        σ · r · W; see `Measured.met`.
     paths
         Of consecutive slots.
     stored
@@ -117,13 +117,13 @@ def _along(path: Path, partners: Floats) -> tuple[float, float, Floats]:
     """Partial groups sent for each row by the law and by equation 3, and lookups at each hop."""
     hops = len(path.order)
     hosts = [set(path.hosts(hop).tolist()) for hop in range(hops)]
-    ours, printed, made, before = 0.0, float(len(hosts[0]) - 1), 1.0, path.stream
+    ours, printed, made, bound = 0.0, float(len(hosts[0]) - 1), 1.0, [path.stream]
     entering = np.zeros(hops)
     entering[0] = len(hosts[0])
     for hop in range(1, hops):
         k = int(path.order[hop - 1])
-        made *= partners[before, k]
-        before = k
+        made *= float(partners[bound, k].min())
+        bound.append(k)
         answered = path.serve[hop - 1][path.serve[hop - 1] >= 0]
         stay = float(np.isin(answered, list(hosts[hop])).mean()) if len(answered) else 0.0
         ours += made * (len(hosts[hop]) - stay)

@@ -52,9 +52,18 @@ class KnownPaths:
 
     def number(self, eras: Ints, slots: Ints, stream: int) -> Ints:
         """The number of each row's path."""
-        pairs, back = np.unique(np.stack([eras, slots], axis=1), axis=0, return_inverse=True)
-        found = [self.numbers[era, slot, stream] for era, slot in pairs.tolist()]
-        return np.array(found, dtype=np.int64)[back.reshape(-1)]
+        if not len(eras):
+            return np.empty(0, dtype=np.int64)
+        # Both lie close together: a table of all that may be is small, and nothing needs to be sorted.
+        first_era, first_slot = int(eras.min()), int(slots.min())
+        wide = int(slots.max()) - first_slot + 1
+        table = np.full((int(eras.max()) - first_era + 1) * wide, -1, dtype=np.int64)
+        codes = (eras - first_era) * wide + slots - first_slot
+        table[codes] = 0
+        for code in np.flatnonzero(table == 0).tolist():
+            era, slot = divmod(code, wide)
+            table[code] = self.numbers[first_era + era, first_slot + slot, stream]
+        return table[codes]
 
     def by_order(self, number: Ints, hops: int) -> Iterator[tuple[tuple[int, ...], Ints]]:
         """Rows whose paths begin with the same inputs, with those inputs."""
