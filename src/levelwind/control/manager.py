@@ -154,6 +154,10 @@ class Manager:
         )
         return tuple(map(str, found))
 
+    def check(self, network: Network) -> None:
+        """Find fault with a network before it is added: what is wrong with it is an input error."""
+        self._standing.roster_of(network)
+
     def handle(self, event: Event) -> tuple[Instruction, ...]:
         """Take an event in, and say what is to be done about it.
 
