@@ -34,7 +34,7 @@ class Crossings:
         stood: Mapping[str, str],
         why: str,
     ) -> list[Instruction]:
-        """What one manager dropped and another placed is a move that begins; ``stood`` says where each did."""
+        """What one manager dropped and another placed is a move, which begins; ``stood``: where from."""
         placed = list(placed)
         moved = {each.operator for each in placed if isinstance(each, Place) and each.operator in stood}
         found = [each for each in dropped if not (isinstance(each, Drop) and each.operator in moved)]

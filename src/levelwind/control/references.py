@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
+from hashlib import blake2b
 
 import numpy as np
 
@@ -40,8 +40,8 @@ class References:
 
     def _stand(self, operators: tuple[str, ...], index: Ints, count: int) -> list[int]:
         if self._words[0] is not operators:
-            words = [zlib.crc32(name.encode()) * 0x9E3779B97F4A7C15 % 2**63 for name in operators]
-            self._words = (operators, np.array(words, dtype=np.int64))
+            words = b"".join(blake2b(name.encode(), digest_size=8).digest() for name in operators)
+            self._words = (operators, np.frombuffer(words, dtype=np.int64))
         total = np.zeros(count, dtype=np.int64)
         with np.errstate(over="ignore"):
             np.add.at(total, index, self._words[1])

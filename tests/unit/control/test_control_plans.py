@@ -22,6 +22,7 @@ from levelwind.control.events import (
 from levelwind.control.footprint import Meter
 from levelwind.control.instructions import Alarm, AskAgain, Move, Place
 from levelwind.control.plans import ATTEMPTS
+from levelwind.control.references import References
 from levelwind.errors import InputError
 from levelwind.model import Cluster, Network, Operator, Port, Stream
 from levelwind.model import Model as ModelSpec
@@ -148,17 +149,32 @@ def report(manager, at_s, rows, load=0.1):
 
 
 def test_costs_are_remembered_from_when_a_node_changed():
-    """Dealt out in turn: moved together at once; then left alone until a node's cost has risen."""
-    policy = make_policy("degradation", {"cost": "output_rate", "room": 100})
-    placement = {f"o{k}": f"n{k % 2 + 1}" for k in range(8)}
-    manager = Manager(chain(8), Cluster.equal(2), placement, policy=policy, rng=np.random.default_rng(0))
+    """A node that costs what it did is left alone, though it could cost less; one that rose gives."""
+    policy = make_policy("degradation", {"cost": "output_rate", "room": 200})
+    together = {f"o{k}": "n1" for k in range(8)}
+    manager = Manager(chain(8), Cluster.equal(2), together, policy=policy, rng=np.random.default_rng(0))
     assert manager.statistics == {"rows_out"}
-    moves = report(manager, 0.0, [10.0] * 8)
-    assert moves
-    for move in moves:
-        manager.handle(MoveDone(at_s=0.5, operator=move.operator))
-    assert report(manager, 1.0, [10.0] * 8) == ()
-    assert report(manager, 2.0, [10.0] * 8) == ()
+    rows = np.full(8, 10.0)
+    assert report(manager, 0.0, rows) == ()
+    # Somebody puts one from the middle elsewhere: from then on it is sent rows, and sends them back.
+    (move,) = manager.handle(PlanProposed(at_s=0.5, placement={**together, "o3": "n2"}))
+    manager.handle(MoveDone(at_s=0.6, operator=move.operator))
+    assert [report(manager, float(second), rows) for second in (1, 2, 3)] == [(), (), ()]
+    rows[3] = 10.9
+    assert report(manager, 4.0, rows) == ()
+    rows[3] = 12.0
+    (back,) = report(manager, 5.0, rows)
+    assert (back.operator, back.target) == ("o3", "n1")
+    assert "its node's cost rose" in back.reason
+
+
+def test_operators_with_like_names_are_told_apart():
+    """By CRC-32 the first two add up to the same as the last two: that they changed places went unseen."""
+    names = ("o49", "o189", "o50", "o190")
+    references, cost = References(), np.array([1.0, 2.0])
+    references.seen(names, np.array([0, 0, 1, 1]), ("n1", "n2"), cost)
+    after = references.seen(names, np.array([1, 1, 0, 0]), ("n1", "n2"), cost)
+    assert after.tolist() == [1.0, 2.0]
 
 
 def test_a_policy_may_wait_until_a_report_holds_nothing_from_before_its_moves():
