@@ -20,6 +20,8 @@ from levelwind.plugins import option
 LOOKS = 400
 # Of placements this near to the best one, that is taken which moves least.
 AS_GOOD = 0.01
+# A window that began so little before the last move, as a share of its length, began with it.
+SAME = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +63,7 @@ class ReplanPolicy:
 
     def propose(self, situation: Situation, *, rng: np.random.Generator) -> tuple[Proposal, ...]:
         """Search, rank by rank of priority, until something is worth moving."""
-        if situation.still is not None and situation.still < situation.series.shape[1]:
+        if situation.still is not None and situation.still < 1.0 - SAME:
             return ()
         before = standing(situation)
         if not before.free.any() or len(before.cpu) < 2:

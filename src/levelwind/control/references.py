@@ -1,4 +1,4 @@
-"""What every node cost when its operators last changed."""
+"""What every node cost when its operators last changed, and how long ago that was."""
 
 from __future__ import annotations
 
@@ -10,6 +10,27 @@ import numpy as np
 from levelwind.loads.arrays import Floats, Ints
 
 
+class Stillness:
+    """How long operators have stood where they stand, in lengths of the window that reports look back on."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+        self._reports = 0
+
+    def seen(self, at_s: float, window_s: float | None, samples: int, *, moved: bool) -> float | None:
+        """Take a report in; ``moved``: operators have moved since the last one, or are on their way.
+
+        1 or more: the window holds nothing from before they moved. None: they never did. Where nobody says
+        how long the window is, every report counts as a sample.
+        """
+        self._reports += 1
+        if moved:
+            self._since, self._reports = at_s, 0
+        if self._since is None:
+            return None
+        return self._reports / samples if window_s is None else (at_s - self._since) / window_s
+
+
 class References:
     """Remembers, node by node, the first cost that was seen after operators came or left.
 
@@ -18,8 +39,8 @@ class References:
     """
 
     def __init__(self) -> None:
-        self.still: int | None = None
-        """Reports since operators last came to any node or left it; None if they never did."""
+        self.changed = False
+        """Whether operators had come to any node or left it when costs were last taken in."""
         self._stood: dict[str, int] = {}
         self._cost: dict[str, float] = {}
         self._words: tuple[tuple[str, ...], Ints] = ((), np.zeros(0, dtype=np.int64))
@@ -30,11 +51,11 @@ class References:
         O(operators + nodes).
         """
         stood = self._stand(operators, index, len(nodes))
-        self.still = None if self.still is None else self.still + 1
+        self.changed = False
         for name, now, own in zip(nodes, stood, cost.tolist(), strict=True):
             before = self._stood.get(name)
             if before is not None and before != now:
-                self._cost[name], self.still = own, 0
+                self._cost[name], self.changed = own, True
             self._stood[name] = now
         return np.array([self._cost.get(name, np.nan) for name in nodes])
 

@@ -221,6 +221,7 @@ class TopManager:
                 if event.state_bytes
                 else {},
                 seen={key: np.asarray(figures)[rows] for key, figures in event.seen.items()},
+                window_s=event.window_s,
             )
             found += self._tell(group, told)
         load = dict(zip(event.operators, series.mean(axis=1).tolist(), strict=True))

@@ -155,8 +155,8 @@ def test_it_waits_until_the_window_holds_nothing_from_before_a_move():
     seen = situation([], [0, 0, 0], nodes=(Node(name="a"), Node(name="b")))
     seen = replace(seen, series=np.ones((3, 5)))
     assert proposed(seen)
-    assert not proposed(replace(seen, still=4))
-    assert proposed(replace(seen, still=5))
+    assert not proposed(replace(seen, still=0.8))
+    assert proposed(replace(seen, still=1.0))
 
 
 def test_nothing_is_searched_where_nothing_can_be_gained(monkeypatch):

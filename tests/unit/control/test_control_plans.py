@@ -196,6 +196,73 @@ def test_a_policy_may_wait_until_a_report_holds_nothing_from_before_its_moves():
     assert reported(4.0, *turned)
 
 
+@pytest.mark.parametrize(("period_s", "waits"), [(0.5, 6), (1.0, 3), (1.5, 2), (3.0, 1), (10.0, 1)])
+def test_it_waits_as_long_as_the_window_is_however_often_it_is_asked(period_s, waits):
+    """Three samples of a second each: a load that turns round is heeded 3 s after the move was seen."""
+    manager = managed(BOXES, ON_ONE, nodes=2, policy=make_policy("replan"))
+    asked, turned = [], (0.2, 0.4, 0.2)
+    for number in range(10):
+        told = StatisticsReported(
+            at_s=number * period_s,
+            operators=("a", "b", "c"),
+            series=np.repeat(np.array(turned if number else (0.4, 0.2, 0.2))[:, None], 3, axis=1),
+            seen={name: np.zeros(3) for name in ("sent", "sending", "receiving")},
+            window_s=3.0,
+        )
+        moves = manager.handle(told)
+        asked.append(bool(moves))
+        for move in moves:
+            manager.handle(MoveDone(at_s=(number + 0.5) * period_s, operator=move.operator))
+    assert asked == [number in (0, 1 + waits) for number in range(10)]
+
+
+def test_it_waits_while_operators_are_on_their_way():
+    manager = managed(BOXES, ON_ONE, nodes=2, policy=make_policy("replan"))
+    told = {"operators": ("a", "b", "c"), "window_s": 2.0}
+    told["seen"] = {name: np.zeros(3) for name in ("sent", "sending", "receiving")}
+
+    def reported(at_s, *loads):
+        return manager.handle(
+            StatisticsReported(at_s=at_s, series=np.repeat(np.array(loads)[:, None], 2, axis=1), **told)
+        )
+
+    (move,) = reported(0.0, 0.4, 0.2, 0.2)
+    turned = (0.2, 0.4, 0.2)
+    assert [reported(float(second), *turned) for second in range(1, 7)] == [()] * 6
+    manager.handle(MoveDone(at_s=6.5, operator=move.operator))
+    assert [bool(reported(float(second), *turned)) for second in (7, 8)] == [False, True]
+
+
+@pytest.mark.parametrize("window_s", [0.0, -1.0, np.nan])
+def test_a_window_has_a_length(window_s):
+    manager = managed(BOXES, ON_ONE)
+    with pytest.raises(InputError):
+        manager.handle(
+            StatisticsReported(
+                at_s=0.0, operators=("a", "b", "c"), series=np.zeros((3, 1)), window_s=window_s
+            )
+        )
+
+
+def test_a_plan_leaves_a_table_alone_that_is_on_its_way_elsewhere():
+    """One of two operators has arrived, the other not: neither goes anywhere else, by whoever's plan."""
+    boxes = [box("a", table="t"), box("b", table="t"), box("c")]
+    manager = managed(boxes, ON_ONE)
+    manager.handle(PlanProposed(at_s=0.0, placement={"a": "n2", "b": "n2", "c": "n1"}))
+    manager.handle(MoveDone(at_s=1.0, operator="a"))
+    for plan in ({"a": "n3", "b": "n3", "c": "n3"}, {"a": "n1", "b": "n1", "c": "n3"}):
+        asked = manager.handle(PlanProposed(at_s=2.0, placement=plan))
+        assert [each.operator for each in asked if isinstance(each, Move)] in (["c"], [])
+        assert manager.placement == {"a": "n2", "b": "n2", "c": "n3"}
+    ignored = [record for record in manager.journal if record.what == "ignored"]
+    assert {(record.operator, record.reason) for record in ignored} == {
+        ("a", "with b, already on its way to n2"),
+        ("b", "already on its way to n2"),
+    }
+    # What it is on its way to is no other plan.
+    assert manager.handle(PlanProposed(at_s=3.0, placement={"a": "n2", "b": "n2", "c": "n3"})) == ()
+
+
 def by_node(placement):
     found = {}
     for operator, node in placement.items():
