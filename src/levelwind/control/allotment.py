@@ -37,8 +37,8 @@ def pinned_groups(
     """
     bound: dict[int, str] = {}
     for number, names in enumerate(queries):
-        pins = {network.operators[name].pinned for name in names} - {None}
-        found = {home[pin] for pin in pins if pin in home}
+        pins = (network.operators[name].pinned for name in names)
+        found = {home[pin] for pin in pins if pin is not None and pin in home}
         if len(found) > 1:
             rule = "the operators of a query stand in one group and cannot be pinned into several"
             raise input_error(rule, key=names[0], value=", ".join(sorted(found)))
@@ -60,8 +60,8 @@ def placed_by_group(
     cpu = {group: sum(node.cpu for node in nodes) for group, nodes in groups.items()}
     of_node = {node.name: group for group, nodes in groups.items() for node in nodes}
     bound = pinned_groups(network, queries, of_node)
-    for number, names in enumerate(queries):
-        home = next((homes[name] for name in names if name in homes), None) if homes else None
+    for number, query in enumerate(queries):
+        home = next((homes[name] for name in query if name in homes), None) if homes else None
         if home is not None:
             bound[number] = home
     chosen = allotted([sum(loads[name] for name in names) for names in queries], cpu, bound=bound)

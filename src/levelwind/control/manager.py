@@ -150,7 +150,12 @@ class Manager:
         """What is wrong with a plan for all operators; empty if it is valid. O(operators)."""
         standing = self._standing
         found = plan_problems(
-            standing.roster, placement, known=standing.nodes, live=standing.live, ready=self.ready
+            standing.roster,
+            placement,
+            known=standing.nodes,
+            live=standing.live,
+            ready=self.ready,
+            stands=standing.placement,
         )
         return tuple(map(str, found))
 

@@ -34,7 +34,7 @@ from levelwind.control.instructions import Alarm, Drop, Instruction, Move, Place
 from levelwind.control.journal import REJECTED, Journal, Record
 from levelwind.control.manager import JOURNAL, Manager
 from levelwind.control.membership import Membership
-from levelwind.control.plans import refused
+from levelwind.control.plans import by_group, refused
 from levelwind.control.queries import groups_of, part_of_cluster, queries_of, standing_groups
 from levelwind.control.reports import checked_series
 from levelwind.control.standing import UnderWay
@@ -158,6 +158,11 @@ class TopManager:
     def statistics(self) -> frozenset[str]:
         """Names of the statistics that reports must bring."""
         return next(iter(self.lower.values())).statistics
+
+    @property
+    def homes(self) -> dict[str, str]:
+        """The group that each operator's query stands in."""
+        return dict(self._books.group_by_name)
 
     def group_of(self, operator: str) -> str | None:
         """The group that an operator's query stands in."""
@@ -447,18 +452,17 @@ class TopManager:
     def _planned(self, event: PlanProposed) -> tuple[Instruction, ...]:
         """A plan that tears a query apart, or that a group's manager finds fault with, is asked for again.
 
-        Nothing of it is put into force then, in no group.
+        Nothing of it is put into force then, in no group. A query that is between groups is left alone.
         """
-        parts: dict[str, dict[str, str]] = {group: {} for group in self.lower}
-        problems: list[str] = []
-        for name, node in event.placement.items():
-            group = self._books.group_by_name.get(name)
-            if group is None:
-                problems.append(f"{name}: must name an operator of the network")
-            elif self._group_of_node.get(node, group) != group:
-                problems.append(f"{name}: must stand in group {group}, not on {node}")
-            else:
-                parts[group][name] = node
+        parts, problems = by_group(event.placement, self._books.group_by_name, self._group_of_node)
+        parts = {group: parts.get(group, {}) for group in self.lower}
+        for names in self._books.physical:
+            going = next((name for name in names if name in self._crossings.under_way), None)
+            for name in names if going is not None and not problems else ():
+                group, home = self._books.group_by_name[name], self._home(name)
+                if home is not None and parts[group].get(name, home) != home:
+                    parts[group][name] = home
+                    self._ignored(event.at_s, name, f"with {going}, on its way from another group")
         if not problems:
             problems = [text for group, part in parts.items() for text in self.lower[group].problems_of(part)]
         if problems:
