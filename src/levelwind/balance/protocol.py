@@ -97,8 +97,9 @@ class Policy(Protocol):
 
     Pure: the same situation and generator give the same proposals, no clock and no file is read, and nodes
     are told apart by position alone. Operators that may not move stay, those of one unit move together, and
-    one without load never moves. Where ``facts`` tell priorities, less important operators move first.
-    A policy is a frozen dataclass; its fields are its options, made by `option`.
+    one without load never moves. A node that is not ready is given nothing. Where ``facts`` tell priorities,
+    less important operators move first. A policy is a frozen dataclass; its fields are its options, made by
+    `option`.
     """
 
     name: ClassVar[str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -66,7 +66,9 @@ class ReplanPolicy:
         if situation.still is not None and situation.still < 1.0 - SAME:
             return ()
         before = standing(situation)
-        if not before.free.any() or len(before.cpu) < 2:
+        # A node that can take nothing now keeps what it has, too: it may be back in a moment.
+        before = replace(before, free=before.free & before.ready[before.node])
+        if not before.free.any() or before.ready.sum() < 2:
             return ()
         work, chance = _work(situation, before), rng.random(LOOKS * CHANCES)
         cost = self.costs(situation)
@@ -111,6 +113,7 @@ def _work(situation: Situation, before: Standing) -> Work:
         member_start=np.searchsorted(np.sort(before.of), np.arange(len(before.node) + 1)),
         members=np.argsort(before.of, kind="stable"),
         cpu=before.cpu,
+        ready=before.ready,
     )
 
 
@@ -130,10 +133,10 @@ def _chosen(before: Standing, stepped: Found, best: Found) -> Found:
 def _renamed(before: Standing, found: Found) -> Found:
     """The same placement with equal nodes in another order, so that little moves. O(units log units).
 
-    Nodes may change names that have the same CPU and hold nothing that may not move. The old and the new node
-    that share most load go together, then the next.
+    Nodes may change names that have the same CPU, are ready and hold nothing that may not move. The old and
+    the new node that share most load go together, then the next.
     """
-    held = np.bincount(before.node[~before.free], minlength=len(before.cpu)) > 0
+    held = (np.bincount(before.node[~before.free], minlength=len(before.cpu)) > 0) | ~before.ready
     name, taken = np.full(len(before.cpu), -1), held.copy()
     name[held] = np.flatnonzero(held)
     pairs, where = np.unique(np.stack([found.node, before.node]), axis=1, return_inverse=True)

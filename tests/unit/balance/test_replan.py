@@ -151,6 +151,17 @@ def test_important_operators_move_only_where_the_others_gain_nothing():
     assert {proposal.operator for proposal in proposed(stuck)} == {0, 1}
 
 
+@given(seen=situations(most=10), data=st.data())
+def test_nodes_that_are_not_ready_keep_what_they_have_and_get_nothing(seen, data):
+    flags = st.lists(st.booleans(), min_size=len(seen.cpu), max_size=len(seen.cpu))
+    ready = np.array(data.draw(flags))
+    node = after(seen, proposed(replace(seen, ready=ready), gain=0))
+    moved = node != seen.node
+    assert ready[node[moved]].all()
+    assert ready[seen.node[moved]].all()
+    assert largest(seen, node) <= largest(seen, seen.node) * (1 + 1e-9)
+
+
 def test_it_waits_until_the_window_holds_nothing_from_before_a_move():
     seen = situation([], [0, 0, 0], nodes=(Node(name="a"), Node(name="b")))
     seen = replace(seen, series=np.ones((3, 5)))

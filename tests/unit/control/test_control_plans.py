@@ -122,6 +122,31 @@ def test_nodes_that_are_not_ready_take_nothing():
     assert placed.node == "n3"
 
 
+@pytest.mark.parametrize(
+    "policy", ["balance", "degradation", "replan", "llf_bal", "cor_se_imp", "steady_pairs"]
+)
+def test_a_policy_goes_by_the_nodes_that_are_ready(policy):
+    """The empty node is not ready: what is to move goes to the other, and nothing is asked for in vain."""
+    boxes = [box(name) for name in "abcdef"]
+    stands = {**dict.fromkeys("abcde", "n1"), "f": "n2"}
+    manager = managed(boxes, stands, policy=make_policy(policy))
+    manager.handle(Heartbeat(at_s=0.0, node="n3", ready=False))
+    seen = {name: np.zeros(6) for name in manager.statistics}
+    told = {"operators": tuple("abcdef"), "series": np.full((6, 4), 0.15), "seen": seen}
+    moves = manager.handle(StatisticsReported(at_s=1.0, **told))
+    assert len(moves) == 2
+    assert {move.target for move in moves} == {"n2"}
+    assert "rejected" not in manager.journal.counts
+    for move in moves:
+        manager.handle(MoveDone(at_s=1.5, operator=move.operator))
+    manager.handle(Heartbeat(at_s=2.0, node="n3"))
+    later = [
+        each for second in range(2, 9) for each in manager.handle(StatisticsReported(at_s=second, **told))
+    ]
+    # No node has become worse than it was after the moves, which is all that `degradation` minds.
+    assert {move.target for move in later} == (set() if policy == "degradation" else {"n3"})
+
+
 def test_important_operators_find_a_place_first():
     boxes = [box("a", 0.5), box("b", 0.2, priority=3.0), box("c", 0.3)]
     manager = managed(boxes, ON_ONE)
