@@ -337,7 +337,9 @@ def _laid(work: Work, node: Ints, free: Flags, share: float, stamp: Ints, left: 
         if not len(own) or not free[leader]:
             continue
         least, chosen = np.inf, -1
-        for target in np.flatnonzero(work.ready):
+        for target in range(len(cost)):
+            if not work.ready[target]:
+                continue
             left[0] -= 1
             trial[:] = cost
             _put(work, laid, own, target, trial, stamp, left)
