@@ -225,6 +225,14 @@ def test_an_unknown_scheduler_is_named():
         )
 
 
+def test_one_good_sample_does_not_undo_a_bad_one():
+    """The worst sample of all scores 0, which is a score: what follows is weighed against it."""
+    scheduler, rng = make_scheduler("adaptive", {"memory": 0.9}), np.random.default_rng(0)
+    laps = [Lap(0, 100.0, 1.0), Lap(1, 50.0, 1.0), Lap(2, 50.0, 1.0), Lap(0, 0.0, 1.0)]
+    chosen = np.bincount([scheduler.choose(laps, rng=rng) for _ in range(2000)], minlength=3)
+    assert chosen / 2000 == pytest.approx([0.1 / 1.1, 0.5 / 1.1, 0.5 / 1.1], abs=0.05)
+
+
 def test_adaptive_tries_all_and_then_favours_what_did_well():
     scheduler, rng = make_scheduler("adaptive"), np.random.default_rng(0)
     laps = []

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from levelwind.control import TopManager
+from levelwind.control.events import StatisticsReported
 from levelwind.errors import InputError
-from levelwind.model import Cluster, Model, Network, Node, Operator, Port, Stream
+from levelwind.model import Cluster, Model, Network, Node, Operator, Output, Port, Stream
 from levelwind.sim.driver import Run, simulate
 from levelwind.sim.managing import make_manager
 from levelwind.sim.scenario import Chains, Change, Named, Scenario
@@ -147,3 +148,64 @@ def test_a_node_lost_while_queries_are_on_their_way(node, told):
     assert node not in outcome.placement.values()
     for query in range(8):
         assert len({outcome.placement[f"q{query}o{k}"][:2] for k in range(3)}) == 1
+
+
+class Listening:
+    """Stands before a manager and keeps the reports."""
+
+    def __init__(self, manager):
+        self.manager, self.reports = manager, []
+        self.statistics = manager.statistics
+
+    def handle(self, event):
+        if isinstance(event, StatisticsReported):
+            self.reports.append(event)
+        return self.manager.handle(event)
+
+
+@pytest.mark.parametrize("policy", [None, "balance", "degradation"])
+def test_queries_come_and_go_in_groups(policy):
+    """One is not there at first, one goes and comes back, and a rack is lost in between."""
+    network = queries([50.0] * 6)
+    ends = {f"q{k}": Output(name=f"q{k}", input=Port(source=f"q{k}o2")) for k in range(6)}
+    network = Network(streams=network.streams, operators=network.operators, outputs=ends)
+    changes = (
+        Change(at_s=4.0, added=("q5",)),
+        Change(at_s=6.0, removed=("q0",)),
+        Change(at_s=8.0, lost="r1n0"),
+        Change(at_s=8.0, lost="r1n1"),
+        Change(at_s=12.0, added=("q0",), removed=("q1",)),
+    )
+    options = {"cost": "output_rate"} if policy == "degradation" else {}
+    made = scenario(
+        network, racks(3, 2), changes=changes, policy=policy and Named(name=policy, options=options)
+    )
+    heard = []
+
+    def make(*arguments):
+        heard.append(Listening(make_manager(*arguments)))
+        return heard[0]
+
+    outcome = simulate(made, seed=4, manager=make)
+    assert {name[:2] for name in outcome.placement} == {"q0", "q2", "q3", "q4", "q5"}
+    for query in (0, 2, 3, 4, 5):
+        assert len({outcome.placement[f"q{query}o{k}"][:2] for k in range(3)}) == 1
+    assert "r1" not in {node[:2] for node in outcome.placement.values()}
+    there = [{name[:2] for name in told.operators} for told in heard[0].reports]
+    assert "q5" not in there[0]
+    assert {"q0", "q1", "q5"} & there[-1] == {"q0", "q5"}
+
+
+def test_reports_say_how_long_the_window_is():
+    """Samples of 1 s, asked every 0.75 s: the window began 5 s before the end of the last sample."""
+    made = scenario(queries([50.0] * 2), racks(1, 2), period_s=0.75, duration_s=6.0)
+    heard = []
+
+    def make(*arguments):
+        heard.append(Listening(make_manager(*arguments)))
+        return heard[0]
+
+    simulate(made, manager=make)
+    for told in heard[0].reports:
+        since = (told.at_s - 5.0) % 1.0
+        assert told.window_s == pytest.approx(told.series.shape[1] + since)

@@ -9,7 +9,7 @@ import numpy as np
 
 from levelwind.balance.ledger import TIE, Ledger, Trial
 from levelwind.balance.protocol import Proposal, Situation
-from levelwind.balance.redistribution import Redistribution, priorities, proposals, trials
+from levelwind.balance.redistribution import Redistribution, difference, priorities, proposals, trials
 from levelwind.loads.arrays import Ints
 from levelwind.plugins import option
 
@@ -49,7 +49,7 @@ class DegradationPolicy(Redistribution):
         if not len(situation.node) or not self.sees(situation):
             return ()
         ledger, takers = self.opened(situation), self.takers(situation)
-        if ledger.difference <= self.percent_difference or not len(takers):
+        if difference(situation, ledger) <= self.percent_difference or not len(takers):
             return ()
         before = ledger.cost.copy()
         goal = np.nan_to_num(

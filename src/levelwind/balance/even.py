@@ -10,7 +10,7 @@ import numpy as np
 from levelwind.balance.costs.protocol import percent_difference
 from levelwind.balance.ledger import TIE, Ledger, Trial
 from levelwind.balance.protocol import Proposal, Situation
-from levelwind.balance.redistribution import TRIALS, Redistribution, priorities, proposals
+from levelwind.balance.redistribution import TRIALS, Redistribution, difference, priorities, proposals
 from levelwind.loads.arrays import Ints
 
 
@@ -40,7 +40,7 @@ class BalancePolicy(Redistribution):
         if not len(takers):
             return ()
         for _ in range(TRIALS):
-            if ledger.difference <= self.percent_difference:
+            if difference(situation, ledger) <= self.percent_difference:
                 break
             heavy, light = int(np.argmax(ledger.cost)), int(takers[np.argmin(ledger.cost[takers])])
             units = ledger.units_on(heavy)

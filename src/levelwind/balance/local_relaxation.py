@@ -104,7 +104,7 @@ class LocalRelaxationPolicy:
             return None
         near = np.union1d(space.nearest(rest[None, :], self.k)[0], other)
         room = level[near] + weight <= situation.cpu[near] * (1 + 1e-9)
-        near = near[room & (near != here)]
+        near = near[room & (near != here) & situation.open[near]]
         if not len(near):
             return None
         places = np.append(near, here)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from levelwind.loads.arrays import Floats, Ints
 
@@ -37,6 +38,12 @@ def pairs_of(load: Floats, pairing: str, rng: np.random.Generator) -> Ints:
         around = np.roll(np.arange(count), int(rng.integers(2)))
         return around[: 2 * half].reshape(half, 2).astype(np.int64)
     return np.stack([order[:half], order[::-1][:half]], axis=1).astype(np.int64)
+
+
+def pairs_of_ready(load: Floats, ready: NDArray[np.bool_], pairing: str, rng: np.random.Generator) -> Ints:
+    """The same among the nodes that can take operators now; of the others none meets any."""
+    able = np.flatnonzero(ready)
+    return able[pairs_of(load[able], pairing, rng)]
 
 
 def partners(pairs: Ints, count: int) -> Ints:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from levelwind.balance.pairing import CENTRAL, pairs_of, partners
+from levelwind.balance.pairing import CENTRAL, pairs_of_ready, partners
 from levelwind.balance.protocol import Proposal, Situation
 from levelwind.balance.rounds import run_round
 from levelwind.balance.standing import proposals, standing
@@ -35,7 +35,7 @@ def propose_pairwise(
     O(nodes × units of a pair² × samples), times the number of priorities on a pair.
     """
     before = standing(situation)
-    pairs = pairs_of(before.relative, pairing, rng)
+    pairs = pairs_of_ready(before.relative, before.ready, pairing, rng)
     count = len(before.cpu)
     partner = np.full(count, -1, dtype=np.int64) if pairing == CENTRAL else partners(pairs, count)
     node = before.node.copy()
@@ -53,5 +53,6 @@ def propose_pairwise(
         -1.0 if improve_below is None else improve_below,
         rng.random(len(node)),
         before.rank,
+        before.ready,
     )
     return proposals(before, node, turn, reason)

@@ -47,8 +47,11 @@ class Situation:
         What each node cost when operators last came to it or left it, by the policy's own `CostPolicy.costs`;
         NaN where that was never.
     still
-        Reports since operators last came to any node or left it, for a `CostPolicy`; None: they never did, or
+        How often the window that ``series`` cover would fit into the time since operators last came to any
+        node or left it, for a `CostPolicy`: from 1 on it holds nothing from before. None: they never did, or
         nobody knows.
+    ready
+        Whether each node can take operators now; None: all can. One that cannot keeps what it has.
     """
 
     series: Floats
@@ -62,7 +65,13 @@ class Situation:
     facts: Facts | None = None
     seen: Mapping[str, Floats] = field(default_factory=frozen_mapping)
     reference: Floats | None = None
-    still: int | None = None
+    still: float | None = None
+    ready: NDArray[np.bool_] | None = None
+
+    @property
+    def open(self) -> NDArray[np.bool_]:
+        """Whether each node can take operators now."""
+        return np.ones(len(self.cpu), dtype=bool) if self.ready is None else self.ready
 
     @property
     def mean_load(self) -> Floats:
@@ -88,8 +97,9 @@ class Policy(Protocol):
 
     Pure: the same situation and generator give the same proposals, no clock and no file is read, and nodes
     are told apart by position alone. Operators that may not move stay, those of one unit move together, and
-    one without load never moves. Where ``facts`` tell priorities, less important operators move first.
-    A policy is a frozen dataclass; its fields are its options, made by `option`.
+    one without load never moves. A node that is not ready is given nothing. Where ``facts`` tell priorities,
+    less important operators move first. A policy is a frozen dataclass; its fields are its options, made by
+    `option`.
     """
 
     name: ClassVar[str]

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from levelwind.balance.costs.protocol import LOAD, STATE_BYTES, CostModel, CostTable, cost_table
+from levelwind.balance.costs.protocol import (
+    LOAD,
+    STATE_BYTES,
+    CostModel,
+    CostTable,
+    cost_table,
+    percent_difference,
+)
 from levelwind.balance.costs.registry import chosen_cost_model
 from levelwind.balance.facts import around
 from levelwind.balance.ledger import Ledger, Trial
@@ -88,12 +95,19 @@ class Redistribution:
         return ledger
 
     def takers(self, situation: Situation) -> Ints:
-        """Nodes that may take operators."""
+        """Nodes that may take operators, and can."""
         if not self.nodes or not situation.nodes:
-            return np.arange(len(situation.cpu))
+            return np.flatnonzero(situation.open)
         names = [node.name for node in situation.nodes]
         properties = [node.properties for node in situation.nodes]
-        return np.flatnonzero(_chosen(self.nodes, names, properties))
+        return np.flatnonzero(_chosen(self.nodes, names, properties) & situation.open)
+
+
+def difference(situation: Situation, ledger: Ledger) -> float:
+    """Percent difference of the nodes' costs; one that can take nothing counts only if it is the fullest."""
+    if situation.ready is None:
+        return ledger.difference
+    return percent_difference(np.append(ledger.cost[situation.ready], ledger.cost.max()))
 
 
 def _chosen(wanted: str, names: Sequence[str], properties: Sequence[Mapping[str, Any]]) -> NDArray[np.bool_]:

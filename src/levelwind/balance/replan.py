@@ -20,6 +20,8 @@ from levelwind.plugins import option
 LOOKS = 400
 # Of placements this near to the best one, that is taken which moves least.
 AS_GOOD = 0.01
+# A window that began so little before the last move, as a share of its length, began with it.
+SAME = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +63,12 @@ class ReplanPolicy:
 
     def propose(self, situation: Situation, *, rng: np.random.Generator) -> tuple[Proposal, ...]:
         """Search, rank by rank of priority, until something is worth moving."""
-        if situation.still is not None and situation.still < situation.series.shape[1]:
+        if situation.still is not None and situation.still < 1.0 - SAME:
             return ()
         before = standing(situation)
-        if not before.free.any() or len(before.cpu) < 2:
+        # A node that can take nothing now keeps what it has, too: it may be back in a moment.
+        before = replace(before, free=before.free & before.ready[before.node])
+        if not before.free.any() or before.ready.sum() < 2:
             return ()
         work, chance = _work(situation, before), rng.random(LOOKS * CHANCES)
         cost = self.costs(situation)
@@ -109,6 +113,7 @@ def _work(situation: Situation, before: Standing) -> Work:
         member_start=np.searchsorted(np.sort(before.of), np.arange(len(before.node) + 1)),
         members=np.argsort(before.of, kind="stable"),
         cpu=before.cpu,
+        ready=before.ready,
     )
 
 
@@ -128,10 +133,10 @@ def _chosen(before: Standing, stepped: Found, best: Found) -> Found:
 def _renamed(before: Standing, found: Found) -> Found:
     """The same placement with equal nodes in another order, so that little moves. O(units log units).
 
-    Nodes may change names that have the same CPU and hold nothing that may not move. The old and the new node
-    that share most load go together, then the next.
+    Nodes may change names that have the same CPU, are ready and hold nothing that may not move. The old and
+    the new node that share most load go together, then the next.
     """
-    held = np.bincount(before.node[~before.free], minlength=len(before.cpu)) > 0
+    held = (np.bincount(before.node[~before.free], minlength=len(before.cpu)) > 0) | ~before.ready
     name, taken = np.full(len(before.cpu), -1), held.copy()
     name[held] = np.flatnonzero(held)
     pairs, where = np.unique(np.stack([found.node, before.node]), axis=1, return_inverse=True)

@@ -46,6 +46,7 @@ ROUNDS = 3
 def run_round(
     series: UnitSeries, node: Ints, free: Flags, cpu: Floats, pairs: Ints, partner: Ints, method: int,
     improving: bool, threshold: float, score: float, correlated: float, chance: Floats, rank: Floats,
+    ready: Flags,
 ) -> Any:  # fmt: skip
     """Balance the pairs, then improve correlation if asked to; units move in ``node``.
 
@@ -63,6 +64,8 @@ def run_round(
         A number for each unit, for `BY_CHANCE`: the largest goes first.
     rank
         Priority of each unit.
+    ready
+        Which nodes take part in the improving; ``pairs`` have no others.
 
     Returns
     -------
@@ -90,11 +93,11 @@ def run_round(
         for one in range(count):
             danger[one] = _divergent(level[one], x[one]) / cpu[one]
         for one in np.argsort(-danger, kind="mergesort"):
-            if _divergent(level[one], x[one]) <= cpu[one]:
+            if not ready[one] or _divergent(level[one], x[one]) <= cpu[one]:
                 continue
             least, other = correlated, -1
             for k in range(count):
-                if k != one and (partner[one] < 0 or partner[one] == k):
+                if k != one and ready[k] and (partner[one] < 0 or partner[one] == k):
                     found = node_correlation(series, x[one], x[k])
                     if found < least - TIE:
                         least, other = found, k
@@ -193,7 +196,7 @@ def _divergent(level: float, x: Floats) -> float:
 @compiled
 def run_worth(
     series: UnitSeries, node: Ints, free: Flags, cpu: Floats, pairs: Ints, threshold: float, worth: float,
-    rank: Floats,
+    rank: Floats, ready: Flags,
 ) -> Any:  # fmt: skip
     """A period of the policy by worth: nodes in danger find the partner that they differ from most.
 
@@ -201,7 +204,8 @@ def run_worth(
     more than ``threshold``. The most endangered chooses first, among nodes that nobody has chosen yet:
     the one with which evening out would gain most, CᵢCⱼ/(Cᵢ + Cⱼ)·E(Xᵢ/Cᵢ − Xⱼ/Cⱼ)². Nodes still in danger
     choose again, `ROUNDS` times at most: operators move once, whatever the rounds did with them. ``pairs``
-    are the only ones allowed, all if it is empty; ``rank`` is each unit's priority. Returns as `run_round`.
+    are the only ones allowed, all if it is empty; ``rank`` is each unit's priority; nodes that are not
+    ``ready`` take no part. Returns as `run_round`.
     O(nodes² × samples + exchanges).
     """
     count = len(cpu)
@@ -218,10 +222,11 @@ def run_worth(
     danger, taken = np.zeros(count), np.zeros(count, dtype=np.bool_)
     for _ in range(ROUNDS):
         before, least = turns, np.inf
-        taken[:] = False
+        taken[:] = ~ready
         for i in range(count):
             danger[i] = _divergent(level[i], x[i]) / cpu[i]
-            least = min(least, level[i] / cpu[i])
+            if ready[i]:
+                least = min(least, level[i] / cpu[i])
         for one in np.argsort(-danger, kind="mergesort"):
             if taken[one] or (danger[one] <= 1.0 and level[one] / cpu[one] - least <= threshold):
                 continue

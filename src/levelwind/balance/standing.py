@@ -25,6 +25,8 @@ class Standing:
         Whether a unit may move: all its operators may, and it has load. Moving an idle one changes nothing.
     rank
         Priority of each unit, that of its most important operator; 0 where nobody knows any.
+    ready
+        Whether each node can take units now.
     """
 
     of: Ints
@@ -33,6 +35,7 @@ class Standing:
     free: Flags
     cpu: Floats
     rank: Floats
+    ready: Flags
 
     @property
     def relative(self) -> Floats:
@@ -62,6 +65,7 @@ def standing(situation: Situation) -> Standing:
         free=np.ascontiguousarray(movable & ~idle),
         cpu=np.ascontiguousarray(situation.cpu, dtype=np.float64),
         rank=_ranks(situation, np.asarray(of), len(node)),
+        ready=situation.open.copy(),
     )
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from levelwind.balance.pairing import CENTRAL, PAIRINGS, pairs_of
+from levelwind.balance.pairing import CENTRAL, PAIRINGS, pairs_of_ready
 from levelwind.balance.pairwise import PAIRING_TEXT, THRESHOLD, THRESHOLD_TEXT
 from levelwind.balance.protocol import Proposal, Situation
 from levelwind.balance.rounds import run_worth
@@ -48,11 +48,12 @@ class SteadyPairsPolicy:
         before = standing(situation)
         pairs = np.zeros((0, 2), dtype=np.int64)
         if self.pairing != CENTRAL:
-            pairs = pairs_of(before.relative, self.pairing, rng)
+            pairs = pairs_of_ready(before.relative, before.ready, self.pairing, rng)
             if not len(pairs):
                 return ()
         node = before.node.copy()
         turn = run_worth(
-            before.series, node, before.free, before.cpu, pairs, self.threshold, self.worth, before.rank
-        )
+            before.series, node, before.free, before.cpu, pairs, self.threshold, self.worth, before.rank,
+            before.ready,
+        )  # fmt: skip
         return proposals(before, node, turn, "lowers load and variance of two nodes")

@@ -39,7 +39,8 @@ class Work(NamedTuple):
 
     ``working`` is an operator's work without sending, ``sending`` what it costs to send its rows at all,
     ``receiving`` what they cost each reader on another node. ``readers`` of operator o are those from
-    ``reader_start[o]`` on, ``sources`` likewise; ``members`` are the operators of a unit.
+    ``reader_start[o]`` on, ``sources`` likewise; ``members`` are the operators of a unit. Nodes that are not
+    ``ready`` take nothing: what stands on them must not be free to move either.
     """
 
     working: Floats
@@ -53,6 +54,7 @@ class Work(NamedTuple):
     member_start: Ints
     members: Ints
     cpu: Floats
+    ready: Flags
 
 
 class Found(NamedTuple):
@@ -208,12 +210,12 @@ def descend(work: Work, node: Ints, cost: Floats, free: Flags, stamp: Ints, left
     moved = True
     while moved and left[0] > 0:
         moved, home = False, -1
-        cheap = _cheapest(cost)
+        cheap = _cheapest(cost, work.ready)
         for unit in np.argsort(-cost[node], kind="mergesort"):
             if not free[unit] or left[0] <= 0:
                 continue
             if node[unit] != home:
-                home, cheap = node[unit], _cheapest(cost)
+                home, cheap = node[unit], _cheapest(cost, work.ready)
             if _moved(work, node, cost, unit, cheap, stamp, left):
                 moved = True
         if not moved and _swapped(work, node, cost, free, stamp, left):
@@ -243,14 +245,14 @@ def _moved(work: Work, node: Ints, cost: Floats, unit: int, cheap: Ints, stamp: 
 
 
 @compiled
-def _cheapest(cost: Floats) -> Any:
-    """The nodes of the least cost. O(nodes × `CHEAPEST`)."""
-    count = min(CHEAPEST, len(cost))
+def _cheapest(cost: Floats, ready: Flags) -> Any:
+    """The nodes of the least cost that can take something. O(nodes × `CHEAPEST`)."""
+    count = min(CHEAPEST, ready.sum())
     found = np.full(count, -1, dtype=np.int64)
     for place in range(count):
         best = -1
         for i in range(len(cost)):
-            taken = False
+            taken = not ready[i]
             for k in range(place):
                 taken |= found[k] == i
             if not taken and (best < 0 or cost[i] < cost[best]):
@@ -271,18 +273,18 @@ def _near(work: Work, node: Ints, unit: int, cheap: Ints) -> Any:
     for m in range(work.member_start[unit], work.member_start[unit + 1]):
         operator = work.members[m]
         for k in range(work.reader_start[operator], work.reader_start[operator + 1]):
-            place = _noted(found, place, node[work.unit[work.readers[k]]])
+            place = _noted(found, place, node[work.unit[work.readers[k]]], work.ready)
         for k in range(work.source_start[operator], work.source_start[operator + 1]):
-            place = _noted(found, place, node[work.unit[work.sources[k]]])
+            place = _noted(found, place, node[work.unit[work.sources[k]]], work.ready)
     for i in cheap:
-        place = _noted(found, place, i)
+        place = _noted(found, place, i, work.ready)
     return found[:place]
 
 
 @compiled
-def _noted(found: Ints, place: int, node: int) -> int:
-    """Write a node down unless it is there; how many there are."""
-    if node < 0:
+def _noted(found: Ints, place: int, node: int, ready: Flags) -> int:
+    """Write a node down unless it is there, or can take nothing; how many there are."""
+    if node < 0 or not ready[node]:
         return place
     for k in range(place):
         if found[k] == node:
@@ -294,7 +296,7 @@ def _noted(found: Ints, place: int, node: int) -> int:
 @compiled
 def _swapped(work: Work, node: Ints, cost: Floats, free: Flags, stamp: Ints, left: Ints) -> bool:
     """Swap a unit of the costliest node with one of a node near it: the first two that help."""
-    heavy, cheap = int(np.argmax(cost)), _cheapest(cost)
+    heavy, cheap = int(np.argmax(cost)), _cheapest(cost, work.ready)
     for one in np.flatnonzero((node == heavy) & free):
         for target in _near(work, node, one, cheap):
             if target == heavy:
@@ -336,6 +338,8 @@ def _laid(work: Work, node: Ints, free: Flags, share: float, stamp: Ints, left: 
             continue
         least, chosen = np.inf, -1
         for target in range(len(cost)):
+            if not work.ready[target]:
+                continue
             left[0] -= 1
             trial[:] = cost
             _put(work, laid, own, target, trial, stamp, left)
@@ -409,7 +413,9 @@ def _kick(work: Work, node: Ints, cost: Floats, free: Flags, units: Ints, chance
     first = units[min(len(units) - 1, int(chance[0] * len(units)))]
     home = node[first]
     rank = np.argsort(cost, kind="mergesort")
-    others = rank[rank != home]
+    others = rank[(rank != home) & work.ready[rank]]
+    if not len(others):
+        return
     target = others[min(len(others) - 1, int(chance[1] * len(others)))]
     wanted = 1 + int(chance[2] * KICKED)
     going = np.full(wanted, first, dtype=np.int64)

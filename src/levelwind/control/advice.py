@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +10,8 @@ import numpy as np
 from levelwind.balance.costs.protocol import LOAD
 from levelwind.balance.protocol import CostPolicy, Policy, Proposal, Situation
 from levelwind.control.distances import Distances
-from levelwind.control.events import LatencyMeasured
-from levelwind.control.references import References
+from levelwind.control.events import LatencyMeasured, StatisticsReported
+from levelwind.control.references import References, Stillness
 from levelwind.control.standing import Standing
 from levelwind.loads.arrays import Floats
 from levelwind.model import Cluster
@@ -26,6 +26,7 @@ class Adviser:
     def __init__(self, policy: Policy | None, cluster: Cluster, *, rng: np.random.Generator) -> None:
         self._policy, self._rng = policy, rng
         self._distances, self._references = Distances(cluster), References()
+        self._stillness = Stillness()
 
     @property
     def asked(self) -> bool:
@@ -42,11 +43,18 @@ class Adviser:
         self._distances.measured(event)
 
     def proposals(
-        self, standing: Standing, series: Floats, state_bytes: Floats, seen: Mapping[str, Floats]
+        self,
+        event: StatisticsReported,
+        standing: Standing,
+        series: Floats,
+        state_bytes: Floats,
+        seen: Mapping[str, Floats],
+        unready: Set[str],
     ) -> Sequence[Proposal]:
-        """What the policy proposes; every operator must stand on a live node.
+        """What the policy proposes on a report; every operator must stand on a live node.
 
-        Rows of ``series``, ``state_bytes`` and ``seen`` follow the roster. O(operators), and the policy's.
+        Rows of ``series``, ``state_bytes`` and ``seen`` follow the roster. ``unready`` are nodes that take
+        nothing now. O(operators), and the policy's.
         """
         if self._policy is None:
             return ()
@@ -65,9 +73,12 @@ class Adviser:
             nodes=nodes,
             facts=roster.facts,
             seen=seen,
+            ready=np.array([node.name not in unready for node in nodes]) if unready else None,
         )
         if isinstance(self._policy, CostPolicy):
             cost = self._policy.costs(situation)
             reference = self._references.seen(roster.names, standing.index, standing.live, cost)
-            situation = replace(situation, reference=reference, still=self._references.still)
+            moved = self._references.changed or bool(standing.under_way)
+            still = self._stillness.seen(event.at_s, event.window_s, series.shape[1], moved=moved)
+            situation = replace(situation, reference=reference, still=still)
         return self._policy.propose(situation, rng=self._rng)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 from typing import Any
 
@@ -29,14 +29,16 @@ def logical_loads(network: Network, cluster: Cluster) -> dict[str, float]:
 
 
 def pinned_groups(
-    network: Network, queries: list[tuple[str, ...]], groups: Mapping[str, Any]
+    network: Network, queries: list[tuple[str, ...]], home: Mapping[str, str]
 ) -> dict[int, str]:
-    """The group that pins bind a query to; pins into two groups are an input error."""
-    home = {node.name: group for group, nodes in groups.items() for node in nodes}
+    """The group that pins bind a query to; pins into two groups are an input error.
+
+    ``home`` is the group of each node; pins to others bind nobody.
+    """
     bound: dict[int, str] = {}
     for number, names in enumerate(queries):
-        pins = {network.operators[name].pinned for name in names} - {None}
-        found = {home[pin] for pin in pins if pin in home}
+        pins = (network.operators[name].pinned for name in names)
+        found = {home[pin] for pin in pins if pin is not None and pin in home}
         if len(found) > 1:
             rule = "the operators of a query stand in one group and cannot be pinned into several"
             raise input_error(rule, key=names[0], value=", ".join(sorted(found)))
@@ -45,16 +47,24 @@ def pinned_groups(
     return bound
 
 
-def placed_by_group(network: Network, cluster: Cluster, key: str, place: Place) -> dict[str, str]:
-    """A placement in which no query leaves its group; ``place`` places each group's part on its nodes."""
+def placed_by_group(
+    network: Network, cluster: Cluster, key: str, place: Place, homes: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """A placement in which no query leaves its group; ``place`` places each group's part on its nodes.
+
+    ``homes`` names the group that an operator as written stands in: its query stays there, and is left out
+    if the group has no node here.
+    """
     groups, queries = groups_of(cluster, key), queries_of(network)
     loads = logical_loads(network, cluster)
     cpu = {group: sum(node.cpu for node in nodes) for group, nodes in groups.items()}
-    chosen = allotted(
-        [sum(loads[name] for name in names) for names in queries],
-        cpu,
-        bound=pinned_groups(network, queries, groups),
-    )
+    of_node = {node.name: group for group, nodes in groups.items() for node in nodes}
+    bound = pinned_groups(network, queries, of_node)
+    for number, query in enumerate(queries):
+        home = next((homes[name] for name in query if name in homes), None) if homes else None
+        if home is not None:
+            bound[number] = home
+    chosen = allotted([sum(loads[name] for name in names) for names in queries], cpu, bound=bound)
     placement: dict[str, str] = {}
     for group, nodes in groups.items():
         names = {name for query, own in zip(queries, chosen, strict=True) if own == group for name in query}
@@ -64,8 +74,11 @@ def placed_by_group(network: Network, cluster: Cluster, key: str, place: Place) 
     return placement
 
 
-def without_foreign_places(network: Network, nodes: set[str]) -> Network:
-    """The network without the places of streams and outputs that stand outside: they bind no operator."""
+def without_foreign_places(network: Network, nodes: Set[str], elsewhere: Set[str] = frozenset()) -> Network:
+    """The network without the places of streams and outputs that stand outside: they bind no operator.
+
+    Nor do pins to nodes of ``elsewhere``: whoever takes the operators in cannot keep them.
+    """
     streams = {
         name: replace(stream, node=stream.node if stream.node in nodes else None)
         for name, stream in network.streams.items()
@@ -74,7 +87,11 @@ def without_foreign_places(network: Network, nodes: set[str]) -> Network:
         name: replace(output, node=output.node if output.node in nodes else None)
         for name, output in network.outputs.items()
     }
-    return replace(network, streams=streams, outputs=outputs)
+    operators = {
+        name: replace(operator, pinned=None) if operator.pinned in elsewhere else operator
+        for name, operator in network.operators.items()
+    }
+    return replace(network, streams=streams, outputs=outputs, operators=operators)
 
 
 def tiered_plan(
@@ -85,11 +102,16 @@ def tiered_plan(
     *,
     options: Mapping[str, Any] | None = None,
     seed: int = 0,
+    current: Mapping[str, str] | None = None,
+    homes: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """A plan by a planner within each group."""
+    """A plan by a planner within each group; ``homes`` as for `placed_by_group`.
+
+    Where ``current`` says where operators stand, those that cannot be moved stay there.
+    """
 
     def place(part: Network, nodes: Cluster) -> Mapping[str, str]:
-        made = planning.plan(part, nodes, planner, options=options, seed=seed)
+        made = planning.plan(part, nodes, planner, options=options, seed=seed, current=current)
         if made.status is not PlanStatus.PLACED:
             message = f"planner {planner} has no plan for a group: {made.status.value}. " + "; ".join(
                 made.notes
@@ -97,4 +119,4 @@ def tiered_plan(
             raise RunError(message)
         return made.placement
 
-    return placed_by_group(network, cluster, key, place)
+    return placed_by_group(network, cluster, key, place, homes)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 
-from levelwind.control.instructions import Move
+from levelwind.control.instructions import Drop, Instruction, Move, Place
 from levelwind.control.standing import UnderWay
 
 # The try after which somebody is told, once.
@@ -26,6 +26,25 @@ class Crossings:
         """An operator sets out."""
         self.under_way[operator] = UnderWay(source=source, target=target)
         self._behind.discard(operator)
+
+    def joined_up(
+        self,
+        dropped: Iterable[Instruction],
+        placed: Iterable[Instruction],
+        stood: Mapping[str, str],
+        why: str,
+    ) -> list[Instruction]:
+        """What one manager dropped and another placed is a move, which begins; ``stood``: where from."""
+        placed = list(placed)
+        moved = {each.operator for each in placed if isinstance(each, Place) and each.operator in stood}
+        found = [each for each in dropped if not (isinstance(each, Drop) and each.operator in moved)]
+        for each in placed:
+            if isinstance(each, Place) and each.operator in moved:
+                source = stood[each.operator]
+                self.begin(each.operator, source, each.node)
+                each = Move(operator=each.operator, source=source, target=each.node, reason=why)
+            found.append(each)
+        return found
 
     def forget(self, operator: str) -> UnderWay | None:
         """An operator is not on its way any more; the move that it was on, if any."""

@@ -16,7 +16,8 @@ class StatisticsReported:
 
     Loads are CPU seconds per second as the offered rates ask for them, oldest first. ``seen`` holds further
     statistics by name, a figure per operator in the same order: those that the manager asks for (see
-    `Manager.statistics`), and no others.
+    `Manager.statistics`), and no others. ``window_s`` is how long all samples together took, up to ``at_s``;
+    None: a report comes after every sample.
     """
 
     at_s: float
@@ -24,6 +25,7 @@ class StatisticsReported:
     series: Floats
     state_bytes: Mapping[str, int] = field(default_factory=frozen_mapping)
     seen: Mapping[str, Floats] = field(default_factory=frozen_mapping)
+    window_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,7 +50,7 @@ def _home(standing: Standing, unit: list[int], after: Floats, unready: Set[str])
     """Node of a unit, why, and what cannot be kept. ``after``: each node's load with the unit on it."""
     roster = standing.roster
     together = roster.together(unit[0])
-    name, pin = roster.names[unit[0]], next((p for j in together if (p := roster.pinned[j])), None)
+    name, pin = roster.names[unit[0]], roster.pin(unit[0])
     stands = next((node for j in together if (node := standing.home[j])), None)
     if stands is not None:
         apart = f"{name} is pinned to {pin}, but its table stands on {stands}"

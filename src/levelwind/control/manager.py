@@ -150,9 +150,18 @@ class Manager:
         """What is wrong with a plan for all operators; empty if it is valid. O(operators)."""
         standing = self._standing
         found = plan_problems(
-            standing.roster, placement, known=standing.nodes, live=standing.live, ready=self.ready
+            standing.roster,
+            placement,
+            known=standing.nodes,
+            live=standing.live,
+            ready=self.ready,
+            stands=standing.placement,
         )
         return tuple(map(str, found))
+
+    def check(self, network: Network) -> None:
+        """Find fault with a network before it is added: what is wrong with it is an input error."""
+        self._standing.roster_of(network)
 
     def handle(self, event: Event) -> tuple[Instruction, ...]:
         """Take an event in, and say what is to be done about it.
@@ -204,7 +213,8 @@ class Manager:
             return alarms
         state_bytes = self._reports.state_bytes(event)
         seen = self._reports.seen(event)
-        proposed = self._adviser.proposals(standing, series, state_bytes, seen)
+        unready = self._pulse.unready
+        proposed = self._adviser.proposals(event, standing, series, state_bytes, seen, unready)
         return alarms + (self._judge(event.at_s, proposed, state_bytes) if proposed else ())
 
     def _overload(self, at_s: float) -> tuple[Instruction, ...]:
@@ -267,13 +277,26 @@ class Manager:
             target = event.placement[name]
             if standing.home[j] == target:
                 continue
-            if name in standing.under_way:
-                self._ignore(event.at_s, name, f"already on its way to {standing.under_way[name].target}")
+            if going := self._going_elsewhere(j, target):
+                self._ignore(event.at_s, name, going)
             elif standing.home[j] is None:
                 differences.append(self._place(event.at_s, j, target, event.reason))
             else:
                 differences.append(self._move(event.at_s, j, target, event.reason))
         return tuple(differences)
+
+    def _going_elsewhere(self, operator: int, target: str) -> str:
+        """Who of an operator's table, itself among them, is on the way to another node; empty if nobody is.
+
+        Such a table is left alone, all of it: to move the others would part it.
+        """
+        standing = self._standing
+        for j in standing.roster.together(operator):
+            move = standing.under_way.get(standing.roster.names[j])
+            if move is not None and move.target != target:
+                who = "" if j == operator else f"with {standing.roster.names[j]}, "
+                return f"{who}already on its way to {move.target}"
+        return ""
 
     # Moves
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from levelwind.control.allotment import without_foreign_places
-from levelwind.control.queries import part_of, queries_of
+from levelwind.control.allotment import logical_loads, pinned_groups, without_foreign_places
+from levelwind.control.queries import allotted, part_of, queries_of
 from levelwind.errors import InputError, Problem
 from levelwind.loads.arrays import Ints
-from levelwind.model import Network
+from levelwind.model import Cluster, Network
 from levelwind.rewrite import split
 
 # For each group the operators of a report that are its own, and their places there.
@@ -30,6 +30,8 @@ class Membership:
         By operator as written, those that are placed.
     group_by_name
         The group of each operator as placed.
+    pins
+        By query with pins, the node of each operator as written that has one.
     """
 
     def __init__(self, network: Network, group: Sequence[str]) -> None:
@@ -39,6 +41,11 @@ class Membership:
         for operator in split(network).operators:
             self.instances.setdefault(operator.logical.name, []).append(operator.name)
         self.physical = [tuple(p for name in names for p in self.instances[name]) for names in self.queries]
+        self.pins: dict[int, dict[str, str]] = {}
+        for number, names in enumerate(self.queries):
+            pins = {name: pin for name in names if (pin := network.operators[name].pinned) is not None}
+            if pins:
+                self.pins[number] = pins
         self.group_by_name: dict[str, str] = {}
         self._asked: tuple[str, ...] | None = None
         self._rows: Rows = {}
@@ -49,11 +56,60 @@ class Membership:
         self.group[number] = group
         self._learn_groups()
 
-    def part(self, group: str, nodes: set[str]) -> Network:
-        """The network of a group, whose nodes these are."""
+    def part(self, group: str, group_of_node: Mapping[str, str]) -> Network:
+        """The network of a group, without pins to nodes of others: its manager knows none of these."""
         own = zip(self.queries, self.group, strict=True)
         names = {name for names, its in own if its == group for name in names}
-        return without_foreign_places(part_of(self.network, names), nodes)
+        nodes = {name for name, its in group_of_node.items() if its == group}
+        return without_foreign_places(part_of(self.network, names), nodes, group_of_node.keys() - nodes)
+
+    def away(self, number: int, group_of_node: Mapping[str, str]) -> dict[str, str]:
+        """Operators of a query that are pinned to a node of another group than its own, and that node."""
+        own, pins = self.group[number], self.pins.get(number, {})
+        return {name: pin for name, pin in pins.items() if group_of_node.get(pin, own) != own}
+
+    def with_network(
+        self,
+        network: Network,
+        cluster: Cluster,
+        group_of_node: Mapping[str, str],
+        live: Mapping[str, Sequence[str]],
+        loads: Mapping[str, float],
+    ) -> Membership:
+        """The books of another network; what is wrong with its pins is an input error.
+
+        Known queries stay, unless a node that is there binds them to another group. New ones go to the group
+        that pins bind them to, or to the one that they leave least loaded. ``live`` are the nodes of each
+        group that are there, ``loads`` the measured loads of operators as placed. O(operators + arcs).
+        """
+        queries = queries_of(network)
+        pinned = pinned_groups(network, queries, group_of_node)
+        there = {name: group for group, own in live.items() for name in own}
+        bound = pinned_groups(network, queries, there)
+        stated = logical_loads(network, cluster)
+        for number, names in enumerate(queries):
+            homes: dict[str, float] = {}
+            for name in names:
+                if name in self.network.operators:
+                    home = self.group_by_name[self.instances[name][0]]
+                    homes[home] = homes.get(home, 0.0) + 1.0 + stated[name]
+            if homes and number not in bound:
+                bound[number] = max(homes, key=lambda group: homes[group])
+        of = {node.name: node.cpu for node in cluster.nodes}
+        cpu = {group: sum(of[name] for name in own) for group, own in live.items() if own}
+        cpu = cpu or dict.fromkeys(live, 1.0)  # nobody is there: all the same
+        bound = {number: group for number, group in pinned.items() if group in cpu} | bound
+        found = Membership(network, [next(iter(live))] * len(queries))
+        own_loads = [
+            sum(loads[p] for p in physical)
+            if all(p in loads for p in physical)
+            else sum(stated[name] for name in names)
+            for names, physical in zip(found.queries, found.physical, strict=True)
+        ]
+        for number, group in enumerate(allotted(own_loads, cpu, bound=bound)):
+            found.group[number] = group
+        found._learn_groups()
+        return found
 
     def rows(self, operators: tuple[str, ...], groups: Sequence[str]) -> Rows:
         """Which rows of a report are which group's; remembered as long as the same is asked."""

@@ -17,6 +17,9 @@ def checked_series(event: StatisticsReported) -> Floats:
         raise input_error(rule, key="series", value=f"{series.shape} for {len(names)} names")
     if not np.isfinite(series).all() or (series < 0.0).any():
         raise InputError([Problem(rule="loads are numbers of at least 0", key="series")])
+    if event.window_s is not None and not event.window_s > 0.0:
+        rule = "a window is longer than 0 s"
+        raise input_error(rule, key="window_s", value=event.window_s)
     return series
 
 

@@ -29,6 +29,8 @@ class Roster:
     movable
         Whether an operator may move at all: not if it is pinned, declared immovable, or shares a table with
         one of these.
+    immovable
+        Whether an operator is declared immovable, or shares a table with one that is.
     unit
         Operators on one table have one number; numbered from 0 in the order of the file.
     priority
@@ -44,6 +46,7 @@ class Roster:
     names: tuple[str, ...]
     pinned: tuple[str | None, ...]
     movable: NDArray[np.bool_]
+    immovable: NDArray[np.bool_]
     unit: Ints
     priority: Floats
     may_shed: NDArray[np.bool_]
@@ -70,6 +73,10 @@ class Roster:
     def together(self, operator: int) -> tuple[int, ...]:
         """The operators that move with this one, itself among them."""
         return self.members.get(int(self.unit[operator]), (operator,))
+
+    def pin(self, operator: int) -> str | None:
+        """Node that an operator, or another on its table, is pinned to."""
+        return next((p for j in self.together(operator) if (p := self.pinned[j]) is not None), None)
 
     @cached_property
     def facts(self) -> Facts:
@@ -105,14 +112,16 @@ def make_roster(network: Network, cluster: Cluster) -> Roster:
         if table is not None:
             tables[table] = numbered
         numbered += 1
-    stays = np.array([not o.logical.movable or o.logical.pinned is not None for o in operators], dtype=bool)
-    bound = np.zeros(numbered, dtype=bool)
-    bound[unit[stays]] = True
+    stuck = np.array([not o.logical.movable for o in operators], dtype=bool)
+    bound, immovable = np.zeros(numbered, dtype=bool), np.zeros(numbered, dtype=bool)
+    immovable[unit[stuck]] = True
+    bound[unit[stuck | np.array([o.logical.pinned is not None for o in operators], dtype=bool)]] = True
     return Roster(
         network=network,
         names=tuple(o.name for o in operators),
         pinned=tuple(o.logical.pinned for o in operators),
         movable=~bound[unit],
+        immovable=immovable[unit],
         unit=unit,
         priority=np.array([o.logical.priority for o in operators], dtype=np.float64),
         may_shed=np.array([o.logical.may_shed for o in operators], dtype=bool),

@@ -8,12 +8,12 @@ an operator is to stand.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Set
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from levelwind.balance.protocol import Policy
-from levelwind.control.allotment import logical_loads, pinned_groups
 from levelwind.control.crossings import Crossings
 from levelwind.control.distances import checked_latencies
 from levelwind.control.events import (
@@ -34,14 +34,8 @@ from levelwind.control.instructions import Alarm, Drop, Instruction, Move, Place
 from levelwind.control.journal import REJECTED, Journal, Record
 from levelwind.control.manager import JOURNAL, Manager
 from levelwind.control.membership import Membership
-from levelwind.control.plans import refused
-from levelwind.control.queries import (
-    allotted,
-    groups_of,
-    part_of_cluster,
-    queries_of,
-    standing_groups,
-)
+from levelwind.control.plans import by_group, refused
+from levelwind.control.queries import groups_of, part_of_cluster, queries_of, standing_groups
 from levelwind.control.reports import checked_series
 from levelwind.control.standing import UnderWay
 from levelwind.errors import did_you_mean, input_error
@@ -61,7 +55,8 @@ class TopManager:
     of. Queries of the lowest priority go first, then the one that leaves them most even. A query moves as
     operators do, each with its state while data flows: what the target's manager places and the source's
     drops goes out as moves. An operator whose move failed is asked for again with every report, until it is
-    where its query is.
+    where its query is. A query that had to leave the group of a pin, as nobody was left there, goes back when
+    the node that it is pinned to is there again.
 
     Parameters
     ----------
@@ -164,6 +159,11 @@ class TopManager:
         """Names of the statistics that reports must bring."""
         return next(iter(self.lower.values())).statistics
 
+    @property
+    def homes(self) -> dict[str, str]:
+        """The group that each operator's query stands in."""
+        return dict(self._books.group_by_name)
+
     def group_of(self, operator: str) -> str | None:
         """The group that an operator's query stands in."""
         return self._books.group_by_name.get(operator)
@@ -226,10 +226,12 @@ class TopManager:
                 if event.state_bytes
                 else {},
                 seen={key: np.asarray(figures)[rows] for key, figures in event.seen.items()},
+                window_s=event.window_s,
             )
             found += self._tell(group, told)
         load = dict(zip(event.operators, series.mean(axis=1).tolist(), strict=True))
-        return (*found, *self._crossings.fetch(self._home), *self._level_out(event.at_s, load))
+        found += self._crossings.fetch(self._home)
+        return (*found, *self._bring_back(event.at_s), *self._level_out(event.at_s, load))
 
     # Queries between groups
 
@@ -289,23 +291,32 @@ class TopManager:
         dropped = self._tell(source, QueryRemoved(at_s=at_s, network=self._part(source)))
         known = {name: load[name] for name in self._books.physical[number] if name in load}
         placed = self._tell(target, QueryAdded(at_s=at_s, network=self._part(target), loads=known))
-        return self._joined_up(dropped, placed, stood, why)
+        return [*self._unkept(at_s, number), *self._crossings.joined_up(dropped, placed, stood, why)]
 
-    def _joined_up(
-        self, dropped: list[Instruction], placed: list[Instruction], stood: Mapping[str, str], why: str
-    ) -> list[Instruction]:
-        """What one manager dropped and another placed is one move."""
-        moved = {each.operator for each in placed if isinstance(each, Place) and each.operator in stood}
+    def _unkept(self, at_s: float, number: int) -> list[Instruction]:
+        """An alarm for each pin of a query that its group cannot keep."""
+        away, group = self._books.away(number, self._group_of_node), self._books.group[number]
+        return [
+            self._alarm(at_s, f"{name} is pinned to {pin}, which is not there: it runs in group {group}")
+            for name, pin in away.items()
+        ]
+
+    def _bring_back(self, at_s: float) -> list[Instruction]:
+        """Queries go back to the group of a node that they are pinned to and that is there again.
+
+        One with operators that are immovable, and not pinned, stays. O(queries with pins).
+        """
         found: list[Instruction] = []
-        for each in dropped:
-            if not (isinstance(each, Drop) and each.operator in moved):
-                found.append(each)
-        for each in placed:
-            if isinstance(each, Place) and each.operator in moved:
-                source = stood[each.operator]
-                self._crossings.begin(each.operator, source, each.node)
-                each = Move(operator=each.operator, source=source, target=each.node, reason=why)
-            found.append(each)
+        for number in self._books.pins:
+            away = self._books.away(number, self._group_of_node)
+            there = [pin for pin in away.values() if pin in self.lower[self._group_of_node[pin]].nodes]
+            operators = [self.network.operators[name] for name in self._books.queries[number]]
+            if not there or any(o.pinned is None and not o.movable for o in operators):
+                continue
+            if self.under_way.keys().isdisjoint(self._books.physical[number]):
+                known = self.lower[self._books.group[number]].operator_loads
+                why = f"{there[0]} is back, which it is pinned to"
+                found += self._cross(at_s, number, self._group_of_node[there[0]], known, why)
         return found
 
     # Moves
@@ -355,7 +366,7 @@ class TopManager:
         found = self._tell(group, event)
         if isinstance(event, Heartbeat) and event.node not in self._alive[group]:
             self._alive[group].add(event.node)
-            found += self._evacuate(event.at_s)
+            found += [*self._evacuate(event.at_s), *self._bring_back(event.at_s)]
         return tuple(found)
 
     def _see_to_losses(self, at_s: float, found: Collection[Instruction]) -> list[Instruction]:
@@ -388,10 +399,10 @@ class TopManager:
             rule = f"a node that joins must state {self._key!r}, one of the groups there are"
             hint = ", ".join(self.lower)
             raise input_error(rule, key=f"{node.name}.properties", value=group or None, hint=hint)
-        self._group_of_node[node.name], self._nodes[node.name] = group, node
         found = self._tell(group, event)
+        self._group_of_node[node.name], self._nodes[node.name] = group, node
         self._alive[group].add(node.name)
-        return (*found, *self._evacuate(event.at_s))
+        return (*found, *self._evacuate(event.at_s), *self._bring_back(event.at_s))
 
     def _measured(self, event: LatencyMeasured) -> tuple[Instruction, ...]:
         """Every group hears of the latencies between its own nodes."""
@@ -405,52 +416,53 @@ class TopManager:
     # Networks and plans
 
     def _changed(self, event: QueryAdded | QueryRemoved) -> tuple[Instruction, ...]:
-        """Known queries stay in their group; new ones go to the group that they leave least loaded."""
-        before, stood = self._books, self.placement
-        queries = queries_of(event.network)
-        groups = {g: [self._nodes[n] for n in low.nodes] or [] for g, low in self.lower.items()}
-        bound = pinned_groups(event.network, queries, groups)
-        loads = logical_loads(event.network, self._cluster)
-        for number, names in enumerate(queries):
-            homes: dict[str, float] = {}
-            for name in names:
-                if name in before.network.operators:
-                    home = before.group_by_name[before.instances[name][0]]
-                    homes[home] = homes.get(home, 0.0) + 1.0 + loads[name]
-            if homes and number not in bound:
-                bound[number] = max(homes, key=lambda g: homes[g])
-        cpu = {g: sum(n.cpu for n in nodes) for g, nodes in groups.items() if nodes}
-        cpu = cpu or dict.fromkeys(self.lower, 1.0)  # nobody is there: all the same
-        own = [sum(loads[name] for name in names) for names in queries]
-        self._books = Membership(event.network, allotted(own, cpu, bound=bound))
+        """Known queries stay in their group; new ones go to the group that they leave least loaded.
+
+        Every group's part is looked at before any manager is told: an input error changes nothing.
+        """
+        before, stood, lowers = self._books, self.placement, self.lower.values()
+        known = {name: load for lower in lowers for name, load in lower.operator_loads.items()}
+        known |= event.loads if isinstance(event, QueryAdded) else {}
+        cluster = replace(self._cluster, nodes=tuple(self._nodes.values()), latency_ms=None)
+        live = {group: lower.nodes for group, lower in self.lower.items()}
+        books = before.with_network(event.network, cluster, self._group_of_node, live, known)
+        parts = {group: books.part(group, self._group_of_node) for group in self.lower}
+        for group, part in parts.items():
+            self.lower[group].check(part)
+        self._books = books
         dropped: list[Instruction] = []
         placed: list[Instruction] = []
         for group, lower in self.lower.items():
-            part = self._part(group)
+            part = parts[group]
             if part.operators == lower.network.operators:
                 continue
-            told = QueryRemoved if set(part.operators) <= set(lower.network.operators) else QueryAdded
-            for each in self._tell(group, told(at_s=event.at_s, network=part)):
+            told: QueryAdded | QueryRemoved = QueryRemoved(at_s=event.at_s, network=part)
+            if not set(part.operators) <= set(lower.network.operators):
+                came = {n: known[n] for n, own in books.group_by_name.items() if own == group and n in known}
+                told = QueryAdded(at_s=event.at_s, network=part, loads=came)
+            for each in self._tell(group, told):
                 (dropped if isinstance(each, Drop) else placed).append(each)
+        for number in books.pins:
+            if before.network.operators.keys().isdisjoint(books.queries[number]):
+                placed += self._unkept(event.at_s, number)
         for operator in [name for name in self._crossings.under_way if name not in self._books.group_by_name]:
             self._crossings.forget(operator)
-        return tuple(self._joined_up(dropped, placed, stood, "its query was joined to another"))
+        return tuple(self._crossings.joined_up(dropped, placed, stood, "its query was joined to another"))
 
     def _planned(self, event: PlanProposed) -> tuple[Instruction, ...]:
         """A plan that tears a query apart, or that a group's manager finds fault with, is asked for again.
 
-        Nothing of it is put into force then, in no group.
+        Nothing of it is put into force then, in no group. A query that is between groups is left alone.
         """
-        parts: dict[str, dict[str, str]] = {group: {} for group in self.lower}
-        problems: list[str] = []
-        for name, node in event.placement.items():
-            group = self._books.group_by_name.get(name)
-            if group is None:
-                problems.append(f"{name}: must name an operator of the network")
-            elif self._group_of_node.get(node, group) != group:
-                problems.append(f"{name}: must stand in group {group}, not on {node}")
-            else:
-                parts[group][name] = node
+        parts, problems = by_group(event.placement, self._books.group_by_name, self._group_of_node)
+        parts = {group: parts.get(group, {}) for group in self.lower}
+        for names in self._books.physical:
+            going = next((name for name in names if name in self._crossings.under_way), None)
+            for name in names if going is not None and not problems else ():
+                group, home = self._books.group_by_name[name], self._home(name)
+                if home is not None and parts[group].get(name, home) != home:
+                    parts[group][name] = home
+                    self._ignored(event.at_s, name, f"with {going}, on its way from another group")
         if not problems:
             problems = [text for group, part in parts.items() for text in self.lower[group].problems_of(part)]
         if problems:
@@ -467,7 +479,7 @@ class TopManager:
     # Bookkeeping
 
     def _part(self, group: str) -> Network:
-        return self._books.part(group, {name for name, own in self._group_of_node.items() if own == group})
+        return self._books.part(group, self._group_of_node)
 
     def _note_crossed(self, at_s: float, what: str, operator: str, move: UnderWay, reason: str) -> None:
         record = Record(

@@ -191,6 +191,7 @@ class Steward:
             series=self._window.loads(layout),
             state_bytes={layout.boxes[report.box].name: report.state_bytes for _, report in reports},
             seen=seen,
+            window_s=self._window.seconds,
         )
 
     def watch(self, missing: Collection[str]) -> None:

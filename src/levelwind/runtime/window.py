@@ -68,6 +68,11 @@ class LoadWindow:
         """Whether there are as many samples as the window holds."""
         return len(self._samples) == self._samples.maxlen
 
+    @property
+    def seconds(self) -> float:
+        """How long its samples took, all together."""
+        return sum(sample.wall_s for sample in self._samples)
+
     def add(self, step: Step) -> bool:
         """Take a step in; whether a sample ended with it. The first steps pay for imports: left out."""
         ended = step.started + step.wall_s
@@ -152,7 +157,7 @@ class LoadWindow:
 
         O(operators × samples).
         """
-        wall = max(sum(sample.wall_s for sample in self._samples), 1e-9)
+        wall = max(self.seconds, 1e-9)
         load = self.loads(layout).mean(axis=1)
         names = [box.name for box in layout.boxes]
         spent = np.array([sum(s.boxes.get(n, NOTHING).cpu_s for s in self._samples) for n in names])
@@ -169,12 +174,11 @@ class LoadWindow:
 
     def rows_out(self, layout: Layout) -> Floats:
         """Rows that every box put out per second of wall time, over the window. O(operators × samples)."""
-        wall = sum(sample.wall_s for sample in self._samples)
         rows = [
             sum(sample.boxes.get(box.name, NOTHING).rows_out for sample in self._samples)
             for box in layout.boxes
         ]
-        return shared(np.array(rows, dtype=np.float64) / max(wall, 1e-9))
+        return shared(np.array(rows, dtype=np.float64) / max(self.seconds, 1e-9))
 
     def _offered(self, network: Network) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Rows per second that each stream offered in every sample, and how long the sample was to it."""

@@ -356,14 +356,19 @@ class Run:
                     if number not in self._lost:
                         self._tell(Heartbeat(at_s=now, node=name))
             wanted: frozenset[str] = getattr(self._manager, "statistics", frozenset())
-            self._tell(
-                StatisticsReported(
-                    at_s=now,
-                    operators=self._names,
-                    series=self._window.loads,
-                    **self._counts.report(now, wanted),
-                )
-            )
+            self._tell(self._statistics(now, wanted))
+
+    def _statistics(self, now: float, wanted: frozenset[str]) -> StatisticsReported:
+        """What the window holds of the operators that are there."""
+        names, loads, there = self._names, self._window.loads, self._present.operators
+        counted = self._counts.report(now, wanted)
+        began = self._first_s + (self._sampled - loads.shape[1]) * self.scenario.sample_s
+        if not there.all():
+            names, loads = tuple(name for name, here in zip(names, there, strict=True) if here), loads[there]
+            counted["seen"] = {key: figures[there] for key, figures in counted.get("seen", {}).items()}
+        return StatisticsReported(
+            at_s=now, operators=names, series=loads, window_s=max(now - began, _SAME_S), **counted
+        )
 
     def _tell(self, event: Event) -> None:
         """Tell the manager, do what it asks for, and tell it at once what could not be done."""

@@ -133,10 +133,11 @@ class AdaptiveScheduler:
         values = np.array([-lap.rows_held if self.goal == "memory" else lap.output_rate for lap in laps])
         low, high = float(values.min()), float(values.max())
         scaled = (values - low) / (high - low) if high > low else np.ones(len(values))
-        score = np.zeros(3)
+        score, seen = np.zeros(3), set[int]()
         for lap, value in zip(laps, scaled.tolist(), strict=True):
-            first = not score[lap.used]
-            score[lap.used] = value if first else self.memory * score[lap.used] + (1.0 - self.memory) * value
+            older = self.memory if lap.used in seen else 0.0
+            score[lap.used] = older * score[lap.used] + (1.0 - older) * value
+            seen.add(lap.used)
         chance = np.maximum(score, self.least)
         return int(rng.choice(3, p=chance / chance.sum()))
 

@@ -13,13 +13,13 @@ from typing import Any
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
-from levelwind.control.allotment import tiered_plan
+from levelwind.control import TopManager
+from levelwind.control.replanning import plan_anew
 from levelwind.control.roster import make_roster
-from levelwind.errors import InputError, Problem, RunError
+from levelwind.errors import InputError, Problem
 from levelwind.frontend.addition import extended
 from levelwind.frontend.writing import network_document
-from levelwind.model import Cluster, Network, PlanStatus
-from levelwind.planning import plan as make_plan
+from levelwind.model import Cluster, Network
 from levelwind.rewrite import Shared, split
 from levelwind.rewrite.removal import without
 from levelwind.rewrite.reuse import inherited, shared_anew
@@ -311,25 +311,24 @@ class Run:
         cpu = {node.name: node.cpu for node in self.cluster.nodes}
         running = self.shared.network
         network = measured_network(running, measure(running, operators, steps, cpu=cpu))
-        standing, groups = self.placement, self._balancing.groups
-
-        def ask(usable: tuple[str, ...], attempt: int) -> Mapping[str, str]:
-            cluster = self.cluster
-            if set(usable) != set(cluster.names):
-                nodes = tuple(node for node in cluster.nodes if node.name in usable)
-                cluster = replace(cluster, nodes=nodes, latency_ms=None)
-            if groups is not None:
-                return tiered_plan(network, cluster, groups, planner, options=options, seed=seed)
-            made = make_plan(
-                network, cluster, planner, options=options, seed=seed + attempt - 1, current=standing
-            )
-            if made.status is not PlanStatus.PLACED:
-                message = f"{planner} has no plan for what was measured: {made.status.value}"
-                raise RunError(message)
-            return made.placement
-
         with self._lock:
-            return self._managed().plan(ask, cause)
+            steward = self._managed()
+            manager, groups = steward.manager, self._balancing.groups
+
+            def ask(usable: tuple[str, ...], attempt: int) -> Mapping[str, str]:
+                return plan_anew(
+                    network,
+                    self.cluster,
+                    planner,
+                    usable=usable,
+                    stands=manager.placement,
+                    groups=groups,
+                    homes=manager.homes if isinstance(manager, TopManager) else None,
+                    options=options,
+                    seed=seed + attempt - 1,
+                )
+
+            return steward.plan(ask, cause)
 
     def output(self, name: str) -> DataFrame:
         """The rows that an output has put out so far, as a DataFrame."""

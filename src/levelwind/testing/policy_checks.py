@@ -187,6 +187,23 @@ def _idle(subject: Subject) -> None:
         _demand(all(p.operator % 4 for p in proposed), "an operator without load moved")
 
 
+def _not_ready(subject: Subject) -> None:
+    """A node that is not ready is given nothing, however empty it is; the others go on without it."""
+    some = all_ready = 0
+    for seed in range(8):
+        situation = random_situation(seed)
+        all_ready += len(subject.propose(situation))
+        ready = np.ones(len(situation.cpu), dtype=bool)
+        ready[[int(np.argmin(relative_loads(situation, situation.node))), seed % len(ready)]] = False
+        proposed = subject.propose(replace(situation, ready=ready))
+        some += len(proposed)
+        wrong = sorted({p.to for p in proposed if not ready[p.to]})
+        _demand(not wrong, f"nodes {wrong} are not ready, and are given operators")
+    _demand(some > 0 or not all_ready, "as one node is not ready, nothing is proposed for the others")
+    nobody = replace(situation, ready=np.zeros(len(ready), dtype=bool))
+    _demand(not subject.propose(nobody), "no node is ready, and one is given operators")
+
+
 def _larger_load(subject: Subject) -> None:
     """Of two nodes the larger load falls, or they end nearer than 0.1 of their CPU to each other."""
     for seed in range(20):
@@ -243,6 +260,7 @@ _CHECKS: Mapping[str, Callable[[Subject], None]] = {
     "immovable_counts": _immovable_counts,
     "units": _units,
     "idle": _idle,
+    "not_ready": _not_ready,
     "larger_load": _larger_load,
     "no_danger": _no_danger,
     "nodes_in_another_order": _nodes_in_another_order,

@@ -63,6 +63,15 @@ def test_one_move_that_saves_what_it_says(seed):
     assert f"saves {saved:.4g} bytes" in move.reason
 
 
+def test_a_node_that_is_not_ready_is_passed_over():
+    problem, node = world(0)
+    given, ready = situation(problem, node), np.ones(40, dtype=bool)
+    (first,) = proposed(given)
+    ready[first.to] = False
+    (second,) = proposed(replace(given, ready=ready))
+    assert second.to != first.to
+
+
 def test_it_comes_to_rest_near_the_optimum():
     from levelwind.placement import make_planner
 

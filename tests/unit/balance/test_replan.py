@@ -159,12 +159,23 @@ def test_important_operators_stay_although_equal_nodes_could_change_names():
     assert {proposal.operator for proposal in proposed(equal)} == {0}
 
 
+@given(seen=situations(most=10), data=st.data())
+def test_nodes_that_are_not_ready_keep_what_they_have_and_get_nothing(seen, data):
+    flags = st.lists(st.booleans(), min_size=len(seen.cpu), max_size=len(seen.cpu))
+    ready = np.array(data.draw(flags))
+    node = after(seen, proposed(replace(seen, ready=ready), gain=0))
+    moved = node != seen.node
+    assert ready[node[moved]].all()
+    assert ready[seen.node[moved]].all()
+    assert largest(seen, node) <= largest(seen, seen.node) * (1 + 1e-9)
+
+
 def test_it_waits_until_the_window_holds_nothing_from_before_a_move():
     seen = situation([], [0, 0, 0], nodes=(Node(name="a"), Node(name="b")))
     seen = replace(seen, series=np.ones((3, 5)))
     assert proposed(seen)
-    assert not proposed(replace(seen, still=4))
-    assert proposed(replace(seen, still=5))
+    assert not proposed(replace(seen, still=0.8))
+    assert proposed(replace(seen, still=1.0))
 
 
 def test_nothing_is_searched_where_nothing_can_be_gained(monkeypatch):
