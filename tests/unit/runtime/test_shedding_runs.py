@@ -129,3 +129,51 @@ def test_which_rows_stay_depends_on_their_content_alone():
     assert thinned(rows.reverse(), 0.2).sort("v").equals(thinned(rows, 0.2))
     assert thinned(rows, 0.001).height == 1
     assert thinned(rows.clear(), 0.5).height == 0
+
+
+class PricedParts(InProcess):
+    """Every row that a part of a spread join is sent costs the same, all else nothing."""
+
+    def run(self, program, batch, rows):
+        def priced(box):
+            is_part = program.layout.boxes[box.box].operator.kind == "join_part"
+            return msgspec.structs.replace(box, cpu_s=COST_S * box.rows_in if is_part else 0.0)
+
+        return [
+            msgspec.structs.replace(report, boxes=tuple(priced(box) for box in report.boxes))
+            for report in super().run(program, batch, rows)
+        ]
+
+
+def test_a_spread_join_gives_what_its_parts_cannot_bear(tmp_path):
+    forget()
+    wide = {"name": "wide", **JOIN, "diffuse": {"method": "atr", "instances": 2, "segment": "250ms"}}
+    told = {"streams": {"p": STREAM, "q": STREAM}, "operators": [wide], "outputs": {"out": {"input": "wide"}}}
+    layout = Layout(parse_network(told).network)
+    home = {box.name: "n2" if box.name == "wide[1]" else "n1" for box in layout.boxes}
+    coordinator = Coordinator(
+        layout,
+        ("n1", "n2"),
+        home,
+        directory=str(tmp_path / "checkpoint"),
+        executor=PricedParts(),
+        sinks={name: ParquetSink(str(tmp_path / (name or "dead"))) for name in ("out", DEAD_LETTERS)},
+    )
+    steward = Steward(layout.network, Cluster.equal(2), home, Balancing(period_s=1.0, samples=3))
+    shed, now, loads = {}, 1000.0, []
+    for number in range(60):
+        coordinator.move(steward.moves())
+        coordinator.shed(steward.shares)
+        ids = list(range(number * 4 * ROWS, (number + 1) * 4 * ROWS))
+        step = coordinator.step([[("p", second(number, ids)), ("q", second(number, ids))]])
+        object.__setattr__(step, "started", now)
+        object.__setattr__(step, "wall_s", 1.0)
+        now += 1.0
+        steward.saw(step)
+        loads.append(sum(box.cpu_s for _, box in step.boxes))
+        for _, box in step.boxes:
+            shed[layout.boxes[box.box].name] = shed.get(layout.boxes[box.box].name, 0) + box.shed
+    assert {name for name, count in shed.items() if count} == {"wide[in]"}
+    # More than twice what two nodes bear.
+    assert loads[0] == pytest.approx(4.8)
+    assert loads[-1] == pytest.approx(2 * AIM, rel=0.03)
