@@ -6,6 +6,7 @@ import pytest
 
 from levelwind.control import TopManager
 from levelwind.errors import InputError
+from levelwind.frontend import parse_network
 from levelwind.model import Cluster, Model, Network, Node, Operator, Port, Stream
 from levelwind.sim.driver import Run, simulate
 from levelwind.sim.managing import make_manager
@@ -147,3 +148,28 @@ def test_a_node_lost_while_queries_are_on_their_way(node, told):
     assert node not in outcome.placement.values()
     for query in range(8):
         assert len({outcome.placement[f"q{query}o{k}"][:2] for k in range(3)}) == 1
+
+
+def test_a_spread_join_is_one_query_of_its_group():
+    join = {
+        "name": "m",
+        "kind": "multijoin",
+        "inputs": {"a": "p", "b": "q"},
+        "windows": {"a": "2s", "b": "2s"},
+        "cost": "50us",
+        "selectivity": 0.001,
+        "diffuse": {"instances": 3},
+    }
+    other = {"name": "v", "kind": "model", "input": "p", "cost": "10ms", "selectivity": 1}
+    network = parse_network({"streams": {n: {"rate": 20} for n in "pq"}, "operators": [join, other]}).network
+    run = Scenario(
+        network=network,
+        cluster=racks(2, 3),
+        start="connected",
+        groups="rack",
+        policy=Named(name="llf_bal"),
+        warmup_s=5.0,
+        duration_s=10.0,
+    )
+    placement = simulate(run).placement
+    assert len({node[:2] for name, node in placement.items() if name.startswith("m")}) == 1
