@@ -7,6 +7,7 @@ import pytest
 from levelwind.control import TopManager
 from levelwind.control.events import StatisticsReported
 from levelwind.errors import InputError
+from levelwind.frontend import parse_network
 from levelwind.model import Cluster, Model, Network, Node, Operator, Output, Port, Stream
 from levelwind.sim.driver import Run, simulate
 from levelwind.sim.managing import make_manager
@@ -209,3 +210,28 @@ def test_reports_say_how_long_the_window_is():
     for told in heard[0].reports:
         since = (told.at_s - 5.0) % 1.0
         assert told.window_s == pytest.approx(told.series.shape[1] + since)
+
+
+def test_a_spread_join_is_one_query_of_its_group():
+    join = {
+        "name": "m",
+        "kind": "multijoin",
+        "inputs": {"a": "p", "b": "q"},
+        "windows": {"a": "2s", "b": "2s"},
+        "cost": "50us",
+        "selectivity": 0.001,
+        "diffuse": {"instances": 3},
+    }
+    other = {"name": "v", "kind": "model", "input": "p", "cost": "10ms", "selectivity": 1}
+    network = parse_network({"streams": {n: {"rate": 20} for n in "pq"}, "operators": [join, other]}).network
+    run = Scenario(
+        network=network,
+        cluster=racks(2, 3),
+        start="connected",
+        groups="rack",
+        policy=Named(name="llf_bal"),
+        warmup_s=5.0,
+        duration_s=10.0,
+    )
+    placement = simulate(run).placement
+    assert len({node[:2] for name, node in placement.items() if name.startswith("m")}) == 1

@@ -13,6 +13,7 @@ from levelwind.control.queries import allotted, groups_of, part_of, queries_of
 from levelwind.errors import RunError, input_error
 from levelwind.loads.problem import make_problem
 from levelwind.model import Cluster, Network, PlanStatus
+from levelwind.rewrite.diffuse import written_name
 
 Place = Callable[[Network, Cluster], Mapping[str, str]]
 
@@ -24,7 +25,7 @@ def logical_loads(network: Network, cluster: Cluster) -> dict[str, float]:
     if not np.isfinite(problem.mean_load).all():
         return dict.fromkeys(network.operators, 1.0)
     for operator, load in zip(problem.physical.operators, problem.mean_load.tolist(), strict=True):
-        loads[operator.logical.name] += load
+        loads[written_name(operator.logical)] += load
     return loads
 
 

@@ -12,6 +12,7 @@ from levelwind.errors import InputError, Problem
 from levelwind.loads.arrays import Ints
 from levelwind.model import Cluster, Network
 from levelwind.rewrite import split
+from levelwind.rewrite.diffuse import written_name
 
 # For each group the operators of a report that are its own, and their places there.
 Rows = dict[str, tuple[tuple[str, ...], Ints]]
@@ -39,7 +40,7 @@ class Membership:
         self.queries = queries_of(network)
         self.instances: dict[str, list[str]] = {}
         for operator in split(network).operators:
-            self.instances.setdefault(operator.logical.name, []).append(operator.name)
+            self.instances.setdefault(written_name(operator.logical), []).append(operator.name)
         self.physical = [tuple(p for name in names for p in self.instances[name]) for names in self.queries]
         self.pins: dict[int, dict[str, str]] = {}
         for number, names in enumerate(self.queries):

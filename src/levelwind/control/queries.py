@@ -8,6 +8,7 @@ from dataclasses import replace
 from levelwind.errors import InputError, Problem
 from levelwind.model import Cluster, Model, Network, Node
 from levelwind.rewrite import split
+from levelwind.rewrite.diffuse import written_name
 
 
 def queries_of(network: Network) -> list[tuple[str, ...]]:
@@ -85,7 +86,7 @@ def standing_groups(
     """The group that each query stands in; one that stands in two, or in none, is an input error."""
     physical: dict[str, list[str]] = {}
     for operator in split(network).operators:
-        physical.setdefault(operator.logical.name, []).append(operator.name)
+        physical.setdefault(written_name(operator.logical), []).append(operator.name)
     problems, found = [], []
     for names in queries:
         nodes = {placement.get(p) for name in names for p in physical[name]}

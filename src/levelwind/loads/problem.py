@@ -13,7 +13,7 @@ from levelwind.errors import Problem as InputProblem
 from levelwind.loads.arrays import Floats, Ints, shared
 from levelwind.loads.rates import Rates, value_of
 from levelwind.loads.spreading import linear_model
-from levelwind.model import Cluster, Model, Network
+from levelwind.model import Cluster, Diffusion, Model, Network
 from levelwind.rewrite import Linearised, PhysicalNetwork, PhysicalStream, diffused, split
 
 
@@ -305,7 +305,9 @@ def _carried(problem: Problem) -> Carried:
         for variable, coefficient in linear.carried_rates[stream.source, stream.route].items():
             row[column[variable]] = coefficient * stream.share
         rate.append(row)
-        raw = linear.rates[stream.source, stream.route]
+        # Copies of a spread join's rows are counted with the join, whether its streams are variables or not.
+        spread = origin is not None and isinstance(origin.spec, Diffusion)
+        raw = {} if spread else linear.rates[stream.source, stream.route]
         floor.append(stream.share * sum(raw.get(name, 0.0) * least for name, least in idle.items()))
         transfer.append(cost)
         size.append(stated or 0.0)

@@ -7,16 +7,22 @@ outcome as coefficients of the load model, the simulator as ratios of its flows.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from levelwind.loads.arrays import Floats
 from levelwind.loads.rates import Rates, pairs_per_s, stated_rates
 from levelwind.model import Network
 from levelwind.model.operator import Diffusion
 from levelwind.rewrite.diffuse import spread_name
 from levelwind.rewrite.linearise import Linearised, linearise
 from levelwind.rewrite.spreading import Spreading
+
+if TYPE_CHECKING:
+    from levelwind.diffusion.laws import Traffic
 
 # Over so many longest windows hosts' work is to be even, where that decides.
 HORIZON_WINDOWS = 10
@@ -82,11 +88,9 @@ def _expected(
     from levelwind.diffusion.coordinated import slot_length_us
     from levelwind.diffusion.join import MICROSECONDS, JoinShape, Measured
 
-    shape = JoinShape(
-        windows_us=tuple(round(window * MICROSECONDS) for window in windows_s), instances=instances
-    )
-    chance = min(1.0, selectivity) ** (1 / max(1, len(aliases) - 1))
-    measured = Measured.of(rates, chance)
+    windows_us = tuple(round(window * MICROSECONDS) for window in windows_s)
+    shape = JoinShape(windows_us=windows_us, instances=instances)
+    measured = Measured.of(rates, min(1.0, selectivity) ** (1 / max(1, len(aliases) - 1)))
     horizon_s = HORIZON_WINDOWS * max(shape.longest_us, 1) / MICROSECONDS
     advice = advise(
         shape,
@@ -96,34 +100,35 @@ def _expected(
         segment_s=segment_s,
         names=aliases,
     )
-    why = advice.why if method == "auto" else ""
+    aligned = Spreading(
+        aligned=True,
+        rates=rates,
+        pairs=pairs,
+        known=known,
+        copies=laws.aligned_copies(shape, advice.master, advice.segment_s),
+        work=(1.0,),
+        partial=(0.0,),
+        why=advice.why if method == "auto" else "",
+    )
     if advice.method == "atr":
-        copies = laws.aligned_copies(shape, advice.master, advice.segment_s)
-        return Spreading(
-            aligned=True,
-            rates=rates,
-            pairs=pairs,
-            known=known,
-            copies=copies,
-            work=(1.0,),
-            partial=(0.0,),
-            why=why,
-        )
+        return aligned
     paths, stored, _ = laws.rehearse(shape, measured, slot_length_us(shape, measured, horizon_s))
-    traffic = laws.coordinated_extra(measured, measured.partners(shape.windows_us), paths, stored)
-    entering = traffic.entering.sum(axis=0)
+    traffic = laws.coordinated_extra(measured, measured.partners(windows_us), paths, stored)
+    return _coordinated(aligned, traffic, stored, instances)
+
+
+def _coordinated(aligned: Spreading, traffic: Traffic, stored: Floats, instances: int) -> Spreading:
+    """The same join by coordinated routing, by what it sends."""
+    entering, pairs = traffic.entering.sum(axis=0), aligned.pairs
     later = float(entering[1:].sum())
     # What stays by the law, beyond the part that comes back where all instances are sent alike.
     alike = 1 / instances
     stay = 0.0 if later <= 0 or instances == 1 else (1 - traffic.partial / later - alike) / (1 - alike)
-    return Spreading(
+    return replace(
+        aligned,
         aligned=False,
-        rates=rates,
-        pairs=pairs,
-        known=known,
         copies=tuple(stored.tolist()),
         work=tuple((entering / entering.sum()).tolist()),
-        partial=(0.0, *(entering[1:] / pairs).tolist()),
+        partial=(0.0, *(float(each) / pairs if pairs else 0.0 for each in entering[1:])),
         stay=min(1.0, max(0.0, stay)),
-        why=why,
     )

@@ -33,6 +33,13 @@ def spread_name(diffusion: str) -> str:
     return diffusion.removesuffix("[in]")
 
 
+def written_name(operator: Operator) -> str:
+    """The name of the operator as written that one of a network with spread joins belongs to."""
+    if isinstance(operator.spec, Diffusion):
+        return spread_name(operator.name)
+    return operator.spec.of if isinstance(operator.spec, JoinPart) else operator.name
+
+
 def diffused(network: Network) -> Network:
     """The network with every join to be spread replaced by its operators; the same if there is none.
 
@@ -90,10 +97,14 @@ def _parts(network: Network, operator: Operator) -> Iterator[Operator]:
                     ports += tuple(Port(source=each, route=str(i)) for each in before)
                 yield _part(operator, _hop(operator, i, hop, aligned), part, ports)
         fused += [Port(source=_hop(operator, i, hops - 1, aligned)) for i in range(instances)]
-    yield Operator(
-        name=name,
+    yield _fuser(operator, spec, fused)
+
+
+def _fuser(operator: Operator, join: Multijoin, fused: list[Port]) -> Operator:
+    return Operator(
+        name=operator.name,
         spec=Fusion(
-            join=replace(spec, diffuse=None),
+            join=replace(join, diffuse=None),
             ports=operator.inputs,
             selectivity=operator.selectivity_of(None),
         ),

@@ -60,40 +60,61 @@ def linearise(network: Network, spread: Mapping[str, Spreading] | None = None) -
     A new variable is dropped if no load depends on it, and variables that act on all loads and rates in
     the same proportion become one (two unreliable filters into one union need only the union's rate).
     Parts of a spread join share its load and its output as ``spread`` says, instances alike; its default is
-    that rows are sent once. They depend on one variable, that of the join, and so do partial groups between
-    them: away from the rates that ``spread`` is for, their number is an estimate. O(arcs × variables per
-    stream).
+    that rows are sent once. As to loads and the cost of sending, all of it acts on one variable, that of the
+    join; right at the rates that ``spread`` is for, an estimate elsewhere. (Were copies functions of the
+    streams, which cost next to nothing to take in and much to send, the whole join would be kept on one node
+    for their sake.) O(arcs × variables per stream).
     """
     network = diffused(network)
     spread = {**_unasked(network), **(spread or {})}
+    wholes = _wholes(network)
     loads: dict[str, dict[str, float]] = {}
     rates: dict[OutputKey, dict[str, float]] = {(name, None): {name: 1.0} for name in network.streams}
+    copied: dict[OutputKey, dict[str, float]] = {}
     candidates: dict[str, OutputKey] = {}
     for name in network.order:
         operator = network.operators[name]
-        rows_in = _add([rates[port.source, port.route] for port in operator.inputs])
+        inputs = [rates[port.source, port.route] for port in operator.inputs]
         if operator.is_join:
             loads[name], rates[name, None] = _join(operator, candidates)
-            continue
-        if isinstance(operator.spec, JoinPart):
-            loads[name], found = _part(operator, operator.spec, spread[operator.spec.of], candidates)
+        elif isinstance(operator.spec, JoinPart):
+            whole, spreading = wholes[operator.spec.of], spread[operator.spec.of]
+            loads[name], found = _part(operator.spec, whole, spreading, candidates)
             rates.update({(name, route): rate for route, rate in found.items()})
-            continue
-        stated = _stated_load(operator)
-        loads[name] = _scale(rows_in, operator.stated_cost_s) if stated is None else stated
-        if isinstance(operator.spec, Diffusion):
-            inputs = [rates[port.source, port.route] for port in operator.inputs]
-            sent = _sent(operator.spec, spread[spread_name(name)], inputs)
-            rates.update({(name, route): rate for route, rate in sent.items()})
-            continue
-        for route in operator.routes:
-            if operator.varying:
-                variable = name if route is None else f"{name}.{route}"
-                candidates[variable] = (name, route)
-                rates[name, route] = {variable: 1.0}
-            else:
-                rates[name, route] = _scale(rows_in, operator.selectivity_of(route))
-    return replace(_reduce(network, loads, rates, candidates), spread=spread)
+        elif isinstance(operator.spec, Diffusion):
+            whole, spreading = wholes[spread_name(name)], spread[spread_name(name)]
+            pairs, _ = _join(replace(whole, cost_s=1.0), candidates)
+            loads[name] = _scale(pairs, operator.stated_cost_s * spreading.taken)
+            rates.update({(name, route): {} for route in operator.routes})
+            for route, (k, copies) in spreading.sent(operator.spec, _alike(operator.spec.join)).items():
+                rates[name, route] = _scale(inputs[k], copies)
+                copied[name, route] = _scale(pairs, copies * spreading.taken_of(k))
+        else:
+            loads[name] = _plain_load(operator, inputs)
+            _rows_out(operator, inputs, rates, candidates)
+    return replace(_reduce(network, loads, rates, copied, candidates), spread=spread)
+
+
+def _plain_load(operator: Operator, inputs: list[dict[str, float]]) -> dict[str, float]:
+    stated = _stated_load(operator)
+    return _scale(_add(inputs), operator.stated_cost_s) if stated is None else stated
+
+
+def _rows_out(
+    operator: Operator,
+    inputs: list[dict[str, float]],
+    rates: dict[OutputKey, dict[str, float]],
+    candidates: dict[str, OutputKey],
+) -> None:
+    """Rows out by route: linear in the rows in, unless the selectivity is not to be relied on."""
+    name, rows_in = operator.name, _add(inputs)
+    for route in operator.routes:
+        if operator.varying:
+            variable = name if route is None else f"{name}.{route}"
+            candidates[variable] = (name, route)
+            rates[name, route] = {variable: 1.0}
+        else:
+            rates[name, route] = _scale(rows_in, operator.selectivity_of(route))
 
 
 def _stated_load(operator: Operator) -> dict[str, float] | None:
@@ -128,22 +149,20 @@ def _unasked(network: Network) -> dict[str, Spreading]:
     }
 
 
-def _sent(
-    spec: Diffusion, spreading: Spreading, inputs: list[dict[str, float]]
-) -> dict[str | None, dict[str, float]]:
-    """Rows of a diffusion by route; none on those of a method that is not in use."""
-    found: dict[str | None, dict[str, float]] = {route: {} for route in spec.routes}
-    for route, (k, copies) in spreading.sent(spec, _alike(spec.join)).items():
-        found[route] = _scale(inputs[k], copies)
-    return found
+def _wholes(network: Network) -> dict[str, Operator]:
+    """Spread joins as if they were whole: a hop's routes to each host must not part its selectivity."""
+    parts = [(operator, operator.spec) for operator in network.operators.values()]
+    return {
+        spec.of: replace(operator, name=spec.of, spec=spec.join)
+        for operator, spec in parts
+        if isinstance(spec, JoinPart)
+    }
 
 
 def _part(
-    operator: Operator, spec: JoinPart, spreading: Spreading, candidates: dict[str, OutputKey]
+    spec: JoinPart, whole: Operator, spreading: Spreading, candidates: dict[str, OutputKey]
 ) -> tuple[dict[str, float], dict[str | None, dict[str, float]]]:
     """Load of a part of a spread join, and rows by route: partial groups, after the last hop groups."""
-    # As the whole join: a hop has a route for each host, which must not part its selectivity.
-    whole = replace(operator, name=spec.of, spec=spec.join)
     load, groups = _join(whole, candidates)
     pairs, _ = _join(replace(whole, cost_s=1.0), candidates)
     share = _alike(spec.join)
@@ -165,14 +184,18 @@ def _reduce(
     network: Network,
     loads: dict[str, dict[str, float]],
     rates: dict[OutputKey, dict[str, float]],
+    copied: dict[OutputKey, dict[str, float]],
     candidates: dict[str, OutputKey],
 ) -> Linearised:
-    """Drop candidates without load; merge those that act in the same proportion everywhere."""
-    carried = [key for key in rates if _is_carried(network, key)]
+    """Drop candidates without load; merge those that act in the same proportion everywhere.
+
+    ``copied`` are the rates of copies of rows in terms of the join that they are for.
+    """
+    carried = {key: copied.get(key, rates[key]) for key in rates if _is_carried(network, key)}
     loaded: set[str] = {v for load in loads.values() for v, coefficient in load.items() if coefficient > 0}
     effects: dict[str, list[tuple[object, float]]] = {v: [] for v in candidates if v in loaded}
     if effects:
-        for where, function in [*loads.items(), *((key, rates[key]) for key in carried)]:
+        for where, function in [*loads.items(), *carried.items()]:
             for variable, coefficient in function.items():
                 if variable in effects and coefficient:
                     effects[variable].append((where, coefficient))
@@ -203,7 +226,7 @@ def _reduce(
         variables=(*streams, *names.values()),
         introduced={names[leader]: dict(members) for leader, members in merged.items()},
         loads={name: reduced(load) for name, load in loads.items()},
-        carried_rates={key: reduced(rates[key]) for key in carried},
+        carried_rates={key: reduced(function) for key, function in carried.items()},
         candidates=candidates,
         rates=rates,
     )

@@ -84,6 +84,15 @@ class Spreading:
             return IDLE * own / (1 if part.hop is None else len(part.join.aliases) - 1)
         return (1 - IDLE if part.join.diffuse.method == "auto" else 1.0) * self.work[part.hop or 0] * own
 
+    @property
+    def taken(self) -> float:
+        """Rows of all inputs for each pair."""
+        return sum(self.taken_of(k) for k in range(len(self.rates)))
+
+    def taken_of(self, k: int) -> float:
+        """Rows of an input for each pair."""
+        return self.rates[k] / self.pairs if self.pairs else 0.0
+
     def received(self, hop: int | None) -> float:
         """Rows and partial groups per second that all parts of a hop get together."""
         rows = sum(rate * copies for rate, copies in zip(self.rates, self.copies, strict=True))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import levelwind as lw
+from levelwind.control.allotment import logical_loads
 from levelwind.diffusion import laws
 from levelwind.diffusion.auto import advise
 from levelwind.diffusion.coordinated import slot_length_us
@@ -152,11 +153,21 @@ class TestWhatSendingCosts:
         cluster = self.cluster(bandwidth_bytes_per_s=1e6)
         problem = problem_of("atr", size=80, segment="4s", cluster=cluster)
         found = planes(problem, self.apart(problem)).bandwidth
-        # In normalised space a row's weight is over its stream's load: back to rows.
-        back = problem.total_load / problem.cpu.sum()
-        column = [problem.variables.index(name) for name in "pqr"]
-        taken = (found * back)[-1, column] * 1e6
-        assert taken == pytest.approx([80, 160, 160])
+        # At the stated rates; all of it acts on the variable of the join.
+        assert problem.variables == ("m",)
+        point = problem.variable_rates.mean(axis=1) * problem.total_load / problem.cpu.sum()
+        assert (found @ point)[-1] * 1e6 == pytest.approx(RATE * 5 * 80)
+        assert (found @ point)[0] * 1e6 == pytest.approx(RATE * 5 * 80 / INSTANCES)
+
+    def test_a_stream_that_is_dear_to_send_does_not_keep_the_join_together(self):
+        cluster = self.cluster(bandwidth_bytes_per_s=1e6)
+        for method in ("atr", "ctr", "auto"):
+            plan = lw.plan(network(method, size=80, transfer_cost="10us"), cluster, "rod")
+            assert plan.measures.max_load < 1.1 * WORK / INSTANCES
+
+    def test_queries_are_allotted_by_the_load_of_the_whole_join(self):
+        loads = logical_loads(network(), Cluster.equal(4))
+        assert loads == {"m": pytest.approx(WORK, rel=1e-3)}
 
     def test_copies_count_in_network_usage(self):
         problem = problem_of("atr", size=80, segment="4s", cluster=self.cluster())
