@@ -13,16 +13,16 @@ from levelwind.diffusion.coordinated import shortest_slot_us, slot_length_us
 from levelwind.diffusion.hosts import Hosts, Reported
 from levelwind.diffusion.join import MICROSECONDS, Costs, Ints, JoinShape, Measured
 from levelwind.diffusion.reasons import reasons_of
-from levelwind.diffusion.router import Method, Router, new_router
+from levelwind.diffusion.router import AGAIN, Method, Router, new_router
 from levelwind.diffusion.saving import restore, save
 from levelwind.errors import input_error
 from levelwind.model import Diffusion, Multijoin, Operator
 from levelwind.model.operator import PATHS, aligned_route, coordinated_route
-from levelwind.operators.join_pairs import times_of
 from levelwind.operators.multijoin.kernel import Multijoiner, make_multijoin
 from levelwind.operators.protocol import Kernel, Stepped
 from levelwind.operators.rows import BEGINNING, END, Arrived, RowType
-from levelwind.operators.spreading.columns import ERA, ROLE, SLOT
+from levelwind.operators.spreading.columns import ERA, KNOWN, ROLE, SLOT, SPAN
+from levelwind.operators.spreading.keeping import Keeper
 from levelwind.operators.spreading.paths import path_rows
 from levelwind.operators.state import Segment, State, Table
 from levelwind.operators.timespans import microseconds
@@ -80,7 +80,8 @@ def _most_linked(operator: Operator, join: Multijoin, inputs: Sequence[RowType])
 class Diffuser:
     """Sends rows on at once, in any order of arrival: where a row goes depends on its time alone.
 
-    A step costs O(copies) and what is laid anew. The state is the router: what is laid and not settled.
+    A step costs O(copies) and what is laid anew. The state is the router: what is laid and not settled; and
+    the rows that the plain join would hold (see `Keeper`).
     """
 
     aliases: tuple[str, ...]
@@ -104,18 +105,17 @@ class Diffuser:
         ]
         watermark = min(arrived.watermark for arrived in inputs)
         outputs: dict[str | None, pl.DataFrame] = {}
-        total = sum(frame.height for frame in frames)
-        if not total:
-            return Stepped(outputs, state)
+        keeper = Keeper(aliases=self.aliases, clocks=self.clocks, windows_us=self.shape.windows_us)
+        has_changed = keeper.has_changed(state)
+        if not has_changed and not any(frame.height for frame in frames):
+            return Stepped(outputs, keeper.step(state, frames, inputs)[0])
         router = self._router(state)
-        streams = np.repeat(np.arange(len(frames)), [frame.height for frame in frames])
-        times = np.concatenate(
-            [
-                times_of(frame, clock) if frame.height else np.empty(0, dtype=np.int64)
-                for frame, clock in zip(frames, self.clocks, strict=True)
-            ]
-        )
-        self._adapt(router, streams, times)
+        if has_changed:
+            router.renew(self.shape)
+            router.segment_us, router.slot_us = self._lengths()
+        state, sent = keeper.step(state, frames, inputs)
+        frames, streams, times, known = sent.frames, sent.streams, sent.times, sent.known
+        self._adapt(router, streams[~known], times[~known])
         routed = router.route(streams, times)
         firsts = np.concatenate([[0], np.cumsum([frame.height for frame in frames])])
         aligned = routed.slot < 0
@@ -130,12 +130,16 @@ class Diffuser:
             k, v = int(stream[low]), int(host[low])
             picked = frames[k][row[low:high] - firsts[k]]
             columns = [pl.Series(ERA, era[low:high])]
-            if not way[low]:
-                columns += [pl.Series(SLOT, slot[low:high]), pl.Series(ROLE, role[low:high])]
+            again = known[row[low:high]]
+            if way[low]:
+                span = np.full(high - low, self.shape.windows_us[k])
+                columns += [pl.Series(SPAN, span), pl.Series(KNOWN, again)]
+            else:
+                columns += [pl.Series(SLOT, slot[low:high]), pl.Series(ROLE, role[low:high] + AGAIN * again)]
             route = aligned_route if way[low] else coordinated_route
             outputs[route(v, self.aliases[k])] = picked.with_columns(columns)
         if routed.paths:
-            outputs[PATHS] = path_rows(routed.paths)
+            outputs[PATHS] = path_rows(routed.paths, self.shape.windows_us)
         if BEGINNING < watermark < END:
             router.settle(watermark)
         said = {**router.reasons, "decisions": router.decisions} if router.reasons else None
@@ -152,7 +156,7 @@ class Diffuser:
         if table is not None:
             segment = table.segments[0]
             return restore(self.shape, segment.frame.get_column(SAVED)[0])
-        longest = max(self.shape.longest_us, 1)
+        segment_us, slot_us = self._lengths()
         hosts = Hosts.of_speeds(np.ones(self.shape.instances), self.weights)
         method: Method = "ctr" if self.method == "ctr" else "atr"
         return new_router(
@@ -160,10 +164,15 @@ class Diffuser:
             measured=Measured.of([1.0] * self.shape.streams, self.selectivity),
             method=method,
             master=self.master,
-            segment_us=self.segment_us or max(1, round(SEGMENT_PER_WINDOW * longest)),
-            slot_us=shortest_slot_us(self.shape),
+            segment_us=segment_us,
+            slot_us=slot_us,
             hosts=hosts,
         )
+
+    def _lengths(self) -> tuple[int, int]:
+        """How long segments and slots are until something was measured."""
+        longest = max(1, round(SEGMENT_PER_WINDOW * max(self.shape.longest_us, 1)))
+        return self.segment_us or longest, shortest_slot_us(self.shape)
 
     def _kept(self, state: State, router: Router) -> State:
         frame = pl.DataFrame({CLOCK: [0], SAVED: [save(router)]})
