@@ -8,7 +8,7 @@ import tempfile
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_spread_joins import NODES, World, batches, layout
+from test_spread_joins import NODES, SPREAD, World, batches, network
 
 from levelwind.rewrite.windows import with_windows
 from levelwind.runtime.coordinator import Move
@@ -18,20 +18,22 @@ SPANS = (0.0, 0.5, 1.5, 3.0, 6.0, 20.0)
 _LAYOUTS = {}
 
 
-def changed(of, windows):
-    key = id(of), *sorted(windows.items())
+def layout(kind, windows):
+    key = *kind, *sorted(windows.items())
     if key not in _LAYOUTS:
-        _LAYOUTS[key] = Layout(with_windows(of.network, "trio", windows))
+        streams, method, hops = kind
+        _LAYOUTS[key] = Layout(with_windows(network(streams, SPREAD.get(method), hops), "trio", windows))
     return _LAYOUTS[key]
 
 
-def outcome(of, placement, told, windows, moved, died, closed):
-    folder = tempfile.mkdtemp()
+def outcome(kind, placement, told, windows, moved, died, closed):
+    folder, now = tempfile.mkdtemp(), {}
     try:
-        world = World(folder, of, placement)
+        world = World(folder, layout(kind, now), placement)
         for number, batch in enumerate(told):
             if number in windows:
-                world.layout = changed(world.layout, windows[number])
+                now = {**now, **windows[number]}
+                world.layout = layout(kind, now)
                 world.revive()
             world.step(number, batch, moved[number], died[number])
             if number in closed:
@@ -43,19 +45,20 @@ def outcome(of, placement, told, windows, moved, died, closed):
 
 @pytest.mark.parametrize("streams", [2, 3, 4])
 @pytest.mark.parametrize("method", ["atr", "ctr", "auto"])
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(data=st.data(), told=batches())
 def test_same_rows_as_the_plain_join_with_the_same_changes(method, streams, data, told):
     some = st.dictionaries(st.sampled_from("abcd"[:streams]), st.sampled_from(SPANS), min_size=1)
     windows = data.draw(st.dictionaries(st.integers(0, len(told) - 1), some, min_size=1, max_size=3))
     closed = data.draw(st.sets(st.integers(0, len(told) - 1), max_size=1))
-    plain = layout(streams, None, "within")
+    plain = streams, None, "within"
     nothing = [[]] * len(told)
-    on_one = {box.name: "n1" for box in plain.boxes}
+    on_one = {box.name: "n1" for box in layout(plain, {}).boxes}
     expected = outcome(plain, on_one, told, windows, nothing, nothing, closed)
     # With hops to the next batch, what is filtered elsewhere comes later, and so after another change.
-    spread = layout(streams, method, data.draw(st.sampled_from(["within", "next"])) if streams < 4 else "within")
-    names = [box.name for box in spread.boxes]
+    hops = data.draw(st.sampled_from(["within", "next"])) if streams < 4 else "within"
+    spread = streams, method, hops
+    names = [box.name for box in layout(spread, {}).boxes]
     places = st.sampled_from(NODES)
     placement = {name: data.draw(places) for name in names}
     moved = [
