@@ -8,12 +8,14 @@ import tempfile
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_spread_changes import always
 from test_spread_joins import NODES, SPREAD, World, batches, network
 
 from levelwind.rewrite.windows import with_windows
 from levelwind.runtime.coordinator import Move
 from levelwind.runtime.program import Layout
 
+__all__ = ["always"]  # a fixture
 SPANS = (0.0, 0.5, 1.5, 3.0, 6.0, 20.0)
 _LAYOUTS = {}
 
@@ -45,11 +47,26 @@ def outcome(kind, placement, told, windows, moved, died, closed):
 
 @pytest.mark.parametrize("streams", [2, 3, 4])
 @pytest.mark.parametrize("method", ["atr", "ctr", "auto"])
-@settings(max_examples=6)
+@settings(max_examples=8)
 @given(data=st.data(), told=batches())
 def test_same_rows_as_the_plain_join_with_the_same_changes(method, streams, data, told):
+    check(method, streams, data, told)
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("streams", [2, 3])
+def test_same_rows_if_the_router_changes_its_mind_too(streams):
+    @settings(max_examples=10)
+    @given(data=st.data(), told=batches())
+    def same(data, told):
+        check("auto", streams, data, told)
+
+    same()
+
+
+def check(method, streams, data, told):
     some = st.dictionaries(st.sampled_from("abcd"[:streams]), st.sampled_from(SPANS), min_size=1)
-    windows = data.draw(st.dictionaries(st.integers(0, len(told) - 1), some, min_size=1, max_size=3))
+    windows = data.draw(st.dictionaries(st.integers(0, len(told) - 1), some, min_size=1, max_size=4))
     closed = data.draw(st.sets(st.integers(0, len(told) - 1), max_size=1))
     plain = streams, None, "within"
     nothing = [[]] * len(told)

@@ -102,7 +102,8 @@ class Multijoiner:
         for input, arrived in enumerate(inputs):
             known, rows = self._parted(input, self.wanted(input, arrived.rows))
             wanted.append(rows)
-            tables.append(before[input] if known is None else before[input].append(known))
+            # What bounded the table was the window of other rows.
+            tables.append(before[input] if known is None else freed(before[input]).append(known))
         new = wanted if self.shed_rows is None else [at_most(rows, self.shed_rows) for rows in wanted]
         shed = sum(rows.height for rows in wanted) - sum(rows.height for rows in new)
         outputs: list[pl.DataFrame] = []
@@ -113,8 +114,9 @@ class Multijoiner:
             for groups in self._found(state, meeting, [rows.height for rows in new]):
                 self._put_out(meeting, groups, outputs, rejected)
         for input, name in enumerate(self.aliases):
-            window = self._longest(state, input, tables[input], new[input])
-            table = held(tables[input], new[input], others(inputs, input), window)
+            table, window = tables[input], self._longest(state, input, tables[input], new[input])
+            if window is not None:
+                table = held(table, new[input], others(inputs, input), window)
             stored = state.tables.get(name)
             if table is not stored and (stored is not None or table is not before[input]):
                 state = state.with_table(name, table)
@@ -179,8 +181,11 @@ class Multijoiner:
         assert isinstance(most, int)
         return most if least == most else spans
 
-    def _longest(self, state: State, input: int, table: Table, new: pl.DataFrame) -> int:
-        """The longest window of rows of an input that are held or new. O(new rows and segments)."""
+    def _longest(self, state: State, input: int, table: Table, new: pl.DataFrame) -> int | None:
+        """The longest window of rows of an input that are held or new, None if there are none.
+
+        O(new rows and segments).
+        """
         if not self.is_part:
             return self.windows_us[input]
         found = [self._spans(state, input, new)] if new.height else []
@@ -190,7 +195,7 @@ class Multijoiner:
                 segment.memo[SPAN] = spans if isinstance(spans, int) else spans.max()
             found.append(segment.memo[SPAN])
         return max(
-            (each if isinstance(each, int) else int(each.to_numpy().max()) for each in found), default=0
+            (each if isinstance(each, int) else int(each.to_numpy().max()) for each in found), default=None
         )
 
     def _meeting(self, state: State, tables: Sequence[Table], new: Sequence[pl.DataFrame]) -> Meeting | None:
@@ -209,8 +214,8 @@ class Multijoiner:
             frame = one_frame(parts)
             member, spans = Member.of(frame, clock, known=count), self._spans(state, input, frame)
             if not isinstance(spans, int):
-                member = replace(member, spans=spans.to_numpy())
-                spans = int(member.spans.max())
+                own = spans.to_numpy()
+                member, spans = replace(member, spans=own), int(own.max())
             members[input] = member
             windows.append(spans)
         return Meeting(self.condition, windows, members)

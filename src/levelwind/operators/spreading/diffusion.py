@@ -114,7 +114,7 @@ class Diffuser:
             router.renew(self.shape)
             router.segment_us, router.slot_us = self._lengths()
         state, sent = keeper.step(state, frames, inputs)
-        frames, streams, times, known = sent.frames, sent.streams, sent.times, sent.known
+        frames, streams, times, known = list(sent.frames), sent.streams, sent.times, sent.known
         self._adapt(router, streams[~known], times[~known])
         routed = router.route(streams, times)
         firsts = np.concatenate([[0], np.cumsum([frame.height for frame in frames])])

@@ -26,7 +26,7 @@ from levelwind.diffusion.router import AGAIN, KEEPS, LOOKS
 from levelwind.model import JoinPart, Operator
 from levelwind.operators.multijoin import make_multijoin
 from levelwind.operators.multijoin.extending import extended
-from levelwind.operators.multijoin.holding import WINDOW
+from levelwind.operators.multijoin.holding import WINDOW, freed
 from levelwind.operators.multijoin.kernel import STEPS, Multijoiner
 from levelwind.operators.multijoin.meeting import FAILS, Meeting, Member
 from levelwind.operators.multijoin.order import Pair, is_due, mark_names, measure, with_measure
@@ -100,7 +100,7 @@ class Hop:
         paths_table = self._told(state, inputs[n].rows)
         tables = [state.table(name, clock) for name, clock in zip(joiner.aliases, joiner.clocks, strict=True)]
         tables = [
-            table.append(self._taken(k, inputs[k].rows, rounds)) if inputs[k].rows.height else table
+            self._grown(k, table, inputs[k].rows, rounds) if inputs[k].rows.height else table
             for k, table in enumerate(tables)
         ]
         found = _Found(rounds, measure=is_due(state.marks.get(STEPS, 0), n))
@@ -135,6 +135,12 @@ class Hop:
         if was_closed != (watermark == END):
             after = after.with_mark(CLOSED, int(watermark == END)).with_mark(ROUNDS, rounds)
         return Stepped(self._sent(found.outputs), after, tuple(found.rejected))
+
+    def _grown(self, k: int, table: Table, rows: pl.DataFrame, rounds: int) -> Table:
+        """A table with more rows. If some are sent again, what bounded it was the windows of others."""
+        if rows.select((pl.col(ROLE) & AGAIN > 0).any()).item():
+            table = freed(table)
+        return table.append(self._taken(k, rows, rounds))
 
     def _taken(self, k: int, rows: pl.DataFrame, rounds: int) -> pl.DataFrame:
         """Rows as they are kept."""
