@@ -20,8 +20,10 @@ streams:
   q: {schema: {ts: timestamp, v: int}, time: ts, source: {format: generator, shape: steady, rate: 20,
       duration: 120s, speed: 4, batch: 4s, seed: 2, columns: {v: {kind: uniform, low: 0, high: 9}}}}
 operators:
-  - {name: near, kind: multijoin, inputs: {a: p, b: q}, windows: {a: 1s, b: 1s}, where: abs(a.v - b.v) < 1}
-  - {name: twin, kind: multijoin, inputs: {a: p, b: q}, windows: {a: 1s, b: 1s}, where: abs(a.v - b.v) < 1}
+  - {name: near, kind: multijoin, inputs: {a: p, b: q}, windows: {a: 1s, b: 1s}, where: abs(a.v - b.v) < 1
+     SPREAD}
+  - {name: twin, kind: multijoin, inputs: {a: p, b: q}, windows: {a: 1s, b: 1s}, where: abs(a.v - b.v) < 1
+     SPREAD}
   - {name: ps, kind: filter, input: p, where: "true"}
   - {name: qs, kind: filter, input: q, where: "true"}
 outputs:
@@ -50,9 +52,10 @@ def naive(tried, window_s, since=None):
     return sorted(pl.DataFrame(found.arrow()).rows())
 
 
-def test_windows_of_a_live_join_grow(tmp_path):
+@pytest.mark.parametrize("spread", ["", ", diffuse: {method: auto, instances: 2}"])
+def test_windows_of_a_live_join_grow(tmp_path, spread):
     tried = Tried(tmp_path / "live", "1s")
-    tried.network.write_text(NETWORK)
+    tried.network.write_text(NETWORK.replace("SPREAD", spread))
     checkpoint = str(tmp_path / "checkpoint")
     with tried.started("--checkpoint", checkpoint) as process:
         tried.wait_for_steps(3, process)

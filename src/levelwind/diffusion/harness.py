@@ -39,11 +39,35 @@ class Rows:
 
 def naive_groups(rows: Rows, windows: Sequence[int]) -> Counter[Group]:
     """All groups, by looking at every combination of rows."""
-    n = len(windows)
+    return _naive(rows, np.array([windows]), np.zeros(len(rows.times), dtype=np.int64), None)
+
+
+def naive_groups_of(
+    rows: Rows, batches: Sequence[tuple[Ints, int]], windows: Sequence[Sequence[int]]
+) -> Counter[Group]:
+    """All groups, if there are other windows in each batch.
+
+    A group goes by the windows of the batch in which the last of its rows comes. Rows that were given up by
+    the windows of a batch before that are not there any more.
+    """
+    came = np.empty(len(rows.times), dtype=np.int64)
+    gone = np.full(len(rows.times), len(batches))
+    for number, (at, _) in enumerate(batches):
+        came[at] = number
+    for number, (_, watermark) in reversed(list(enumerate(batches))):
+        old = rows.times < watermark - np.array(windows[number])[rows.streams]
+        gone[old & (came <= number)] = number
+    return _naive(rows, np.array(windows), came, gone)
+
+
+def _naive(rows: Rows, windows: Ints, came: Ints, gone: Ints | None) -> Counter[Group]:
+    n = windows.shape[1]
     own = [np.flatnonzero(rows.streams == k) for k in range(n)]
     grid = np.stack([axis.ravel() for axis in np.meshgrid(*own, indexing="ij")], axis=1)
-    times = rows.times[grid]
-    holds = (times.max(axis=1)[:, np.newaxis] - times <= np.array(windows)).all(axis=1)
+    times, last = rows.times[grid], came[grid].max(axis=1)
+    holds = (times.max(axis=1)[:, np.newaxis] - times <= windows[last]).all(axis=1)
+    if gone is not None:
+        holds &= (gone[grid] >= last[:, np.newaxis]).all(axis=1)
     for k in range(n - 1):
         holds &= np.abs(rows.values[grid[:, k]] - rows.values[grid[:, k + 1]]) <= rows.near
     return Counter(map(tuple, grid[holds].tolist()))
@@ -78,21 +102,30 @@ def fused_groups(
     batches
         Positions of the rows that arrive together, and the watermark after them.
     changes
-        Functions of the router to call before a batch, by its number.
+        Functions of the router to call before a batch, by its number. If one renews it with other windows,
+        the rows that the plain join would hold are routed again.
     """
     held: dict[tuple[int, int], _Held] = {}
     paths: dict[tuple[int, int, int], Path] = {}
     aligned: set[int] = set()
+    windows: dict[int, Sequence[int]] = {}
+    again: dict[int, frozenset[int]] = {}
+    old: frozenset[int] = frozenset()
+    known = np.empty(0, dtype=np.int64)
     for number, (at, watermark) in enumerate(batches):
         # A host that takes the router over knows no more than what was saved.
         router = restore(router.shape, save(router))
         change = (changes or {}).get(number)
+        before, first = router.shape.windows_us, router.next_number
         if change is not None:
             change(router)
-        routed = router.route(rows.streams[at], rows.times[at])
+        sent = at
+        if router.shape.windows_us != before:
+            sent, old = np.concatenate([known, at]), frozenset(known.tolist())
+        routed = router.route(rows.streams[sent], rows.times[sent])
         paths.update({(path.era, path.slot, path.stream): path for path in routed.paths})
         for row, host, era, role, slot in zip(
-            at[routed.row].tolist(),
+            sent[routed.row].tolist(),
             routed.host.tolist(),
             routed.era.tolist(),
             routed.role.tolist(),
@@ -108,15 +141,23 @@ def fused_groups(
             if slot < 0:
                 aligned.add(era)
         router.settle(watermark)
+        for era in range(first, router.next_number):
+            windows[era] = router.shape.windows_us
+            again[era] = old
+        known = np.concatenate([known, at])
+        spans = np.array(router.shape.windows_us)[rows.streams[known]]
+        known = known[rows.times[known] >= watermark - spans]
     found: Counter[Group] = Counter()
-    windows = router.shape.windows_us
     for (era, host), place in held.items():
         if era in aligned:
-            found.update(_joined(rows, windows, place))
+            groups = _joined(rows, windows[era], place)
         else:
-            for row, stream, slot in place.looking:
-                path = paths[era, slot, stream]
-                found.update(_along(rows, windows, held, path, host, row))
+            groups = [
+                group
+                for row, stream, slot in place.looking
+                for group in _along(rows, windows[era], held, paths[era, slot, stream], host, row)
+            ]
+        found.update(group for group in groups if not again[era].issuperset(group))
     return Fused(found, router.next_number)
 
 

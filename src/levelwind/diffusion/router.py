@@ -20,6 +20,8 @@ from levelwind.diffusion.profiling import Profile
 
 Method = Literal["atr", "ctr"]
 KEEPS, LOOKS = 1, 2
+# Beside these, of a row that is sent again.
+AGAIN = 4
 # A rate that lies within this part of the old one, or the old one within this part of it, has not changed.
 CALM = 0.8
 
@@ -145,6 +147,16 @@ class Router:
         if reported.selectivity:
             rates, unlinked = self.measured.rates, self.shape.unlinked
             self.measured = Measured.of_pairs(rates, reported.selectivity, otherwise, unlinked)
+
+    def renew(self, shape: JoinShape) -> None:
+        """Begin anew with other windows. Rows from now on are no part of the eras so far.
+
+        Of the rows that were routed, those that may still be in a group must be routed again, before or with
+        the next ones.
+        """
+        self.shape = shape
+        self.eras, self.floors = [], []
+        self.thought_us, self.advised = FIRST, []
 
     def settle(self, watermark_us: int) -> None:
         """Forget what no row from the watermark on can need."""

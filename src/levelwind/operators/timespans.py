@@ -21,11 +21,13 @@ def microseconds(seconds: float) -> int:
     return END if seconds * 1e6 >= END else round(seconds * 1e6)
 
 
-def minus(times: Numbers, span_us: int) -> Numbers:
+def minus(times: Numbers, span_us: int | Numbers) -> Numbers:
     """Times less a span that is not negative, held at the first time there is."""
-    return np.maximum(times, BEGINNING + span_us) - span_us
+    bounded: Numbers = np.maximum(times, BEGINNING + span_us)
+    return bounded - span_us
 
 
-def plus(times: Numbers, span_us: int) -> Numbers:
+def plus(times: Numbers, span_us: int | Numbers) -> Numbers:
     """Times and a span that is not negative, held at the last time there is."""
-    return np.minimum(times, END - span_us) + span_us
+    bounded: Numbers = np.minimum(times, END - span_us)
+    return bounded + span_us

@@ -16,7 +16,7 @@ def with_windows(network: Network, name: str, windows_s: Mapping[str, float]) ->
     Raises
     ------
     InputError
-        If there is no such multijoin, it is spread over nodes, or has no such input.
+        If there is no such multijoin, or it has no such input.
     """
     joins = [each for each, operator in network.operators.items() if isinstance(operator.spec, Multijoin)]
     if name not in joins:
@@ -25,9 +25,6 @@ def with_windows(network: Network, name: str, windows_s: Mapping[str, float]) ->
     operator = network.operators[name]
     spec = operator.spec
     assert isinstance(spec, Multijoin)
-    if spec.diffuse is not None:
-        rule = "a join that is spread over nodes keeps its windows: rows were sent by them"
-        raise input_error(rule, key="JOIN", value=name, hint="add it under another name, and remove this one")
     rule = "must be an input of the join"
     problems = [
         Problem(rule=rule, key="WINDOW", value=alias, hint=did_you_mean(alias, spec.aliases))

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from levelwind.errors import InputError, Problem
 from levelwind.model import Multijoin, Network, Stream
 from levelwind.model.frozen import frozen_mapping
-from levelwind.model.operator import Diffusion, Spec
-from levelwind.operators.multijoin.kernel import WINDOW
+from levelwind.model.operator import Diffusion, JoinPart, Spec
+from levelwind.operators.multijoin.holding import has_changed
 from levelwind.operators.rows import RowType
 from levelwind.operators.timespans import microseconds
+from levelwind.rewrite.diffuse import spread_name
 from levelwind.runtime.commits import Commit, refuse_newer
 from levelwind.runtime.inheriting import gone_on_from, inherited_from, origins
 from levelwind.runtime.program import Box, Layout
@@ -30,19 +31,24 @@ STREAM_PREFIX = "stream "
 
 def fingerprints(layout: Layout) -> dict[str, str]:
     """For every operator (as placed) and stream, a short text that changes when its meaning does."""
-    found = {
-        box.name: _box(box, [layout.types[port] for port in box.operator.inputs]) for box in layout.boxes
-    }
+    found = _boxes(layout, _lasting)
     for name, stream in layout.network.streams.items():
         found[STREAM_PREFIX + name] = _stream(stream)
     return found
 
 
-def _box(box: Box, inputs: list[RowType]) -> str:
+def _boxes(layout: Layout, lasting: Callable[[Spec], Spec]) -> dict[str, str]:
+    return {
+        box.name: _box(box, [layout.types[port] for port in box.operator.inputs], lasting)
+        for box in layout.boxes
+    }
+
+
+def _box(box: Box, inputs: list[RowType], lasting: Callable[[Spec], Spec]) -> str:
     operator = box.operator
     told = [
         operator.kind,
-        repr(_lasting(operator.spec)),
+        repr(lasting(operator.spec)),
         repr(operator.split),
         *(str(port) for port in operator.inputs),
     ]
@@ -51,6 +57,13 @@ def _box(box: Box, inputs: list[RowType]) -> str:
 
 def _lasting(spec: Spec) -> Spec:
     """What must not change of an operator. A multijoin holds its rows whole: its windows may change."""
+    if isinstance(spec, Diffusion | JoinPart):
+        spec = replace(spec, join=replace(spec.join, windows_s=frozen_mapping()))
+    return _lasting_once(spec)
+
+
+def _lasting_once(spec: Spec) -> Spec:
+    """What must not change if the checkpoint is from before the sender of a spread join kept rows."""
     if isinstance(spec, Multijoin):
         return replace(spec, windows_s=frozen_mapping(), shed_rows=None)
     if isinstance(spec, Diffusion):  # no part of what it remembers
@@ -81,10 +94,11 @@ def check_commit(
     """
     refuse_newer(commit.format)
     now = fingerprints(written or layout)
+    as_once = _boxes(written or layout, _lasting_once)
     computed = origins(layout, commit.boxes, inherited_from(commit, layout))
     problems = [
         *_changed_streams(commit, now, layout.network),
-        *_changed_boxes(gone_on_from(commit, computed), now),
+        *_changed_boxes(gone_on_from(commit, computed), now, as_once),
     ]
     if commit.in_flight and set(layout.box_named) != set(commit.boxes):
         rule = "operators must stay as they are while rows are on their way between them"
@@ -133,13 +147,15 @@ def _free(commit: Commit, before: Iterable[str], network: Network) -> set[str]:
     return ours_before | ours_now if ours_before and ours_now else set()
 
 
-def _changed_boxes(commit: Commit, now: dict[str, str]) -> list[Problem]:
+def _changed_boxes(commit: Commit, now: dict[str, str], as_once: dict[str, str]) -> list[Problem]:
     rule = "an operator with state must stay as it is under its name: its state would be read as another's"
     hint = "give the changed operator a new name: it then starts empty"
     return [
         Problem(rule=rule, key=name, value=f"{_rows(commit, name)} rows of state", hint=hint)
         for name, record in commit.boxes.items()
-        if name in now and record.has_state and commit.fingerprints.get(name, now[name]) != now[name]
+        if name in now
+        and record.has_state
+        and commit.fingerprints.get(name, now[name]) not in (now[name], as_once[name])
     ]
 
 
@@ -151,17 +167,18 @@ def _changed_windows(commit: Commit, layout: Layout) -> list[str]:
     notes = []
     for box in layout.boxes:
         spec, record = box.operator.spec, commit.boxes.get(box.name)
-        if not isinstance(spec, Multijoin) or record is None:
+        join = spec.join if isinstance(spec, Diffusion) else spec
+        if not isinstance(join, Multijoin) or record is None:
             continue
         changed = [
             alias
-            for alias, window_s in spec.windows_s.items()
-            if record.marks.get(WINDOW + alias, microseconds(window_s)) != microseconds(window_s)
+            for alias, window_s in join.windows_s.items()
+            if has_changed(record.marks, alias, microseconds(window_s))
         ]
         if changed:
             notes.append(
-                f"{box.name}: new windows for {', '.join(changed)}: groups whose last member comes from now "
-                "on go by them; rows that the old windows gave up do not come back"
+                f"{spread_name(box.name)}: new windows for {', '.join(changed)}: groups whose last member "
+                "comes from now on go by them; rows that the old windows gave up do not come back"
             )
     return notes
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from levelwind.diffusion.harness import Rows
@@ -66,6 +68,31 @@ def random_case(seed, method=None):
         if rng.random() < 0.7
     }
     return router, rows, batches, changes
+
+
+def with_new_windows(seed, router, batches, changes):
+    """The changes and some of windows among them, and the windows of each batch."""
+    rng = np.random.default_rng([seed, 1])
+    windows, of_batch = router.shape.windows_us, []
+    longest, changes = max(router.shape.longest_us, 4), dict(changes)
+    for number in range(len(batches)):
+        if rng.random() < 0.3:
+            windows = tuple(
+                int(rng.integers(0, 2 * longest)) if rng.random() < 0.6 else window for window in windows
+            )
+            changes[number] = _renewal(changes.get(number), windows)
+        of_batch.append(windows)
+    return changes, of_batch
+
+
+def _renewal(other, windows):
+    def change(router):
+        if other is not None:
+            other(router)
+        if router.shape.windows_us != windows:
+            router.renew(replace(router.shape, windows_us=windows))
+
+    return change
 
 
 def _change(rng, n, m, method):

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from spread_cases import random_case
+from spread_cases import random_case, with_new_windows
 
-from levelwind.diffusion.harness import fused_groups, naive_groups
+from levelwind.diffusion.harness import fused_groups, naive_groups, naive_groups_of
 
 
-def check(seed, method):
+def check(seed, method, *, new_windows=False):
     router, rows, batches, changes = random_case(seed, method)
-    expected = naive_groups(rows, router.shape.windows_us)
+    if new_windows:
+        changes, windows = with_new_windows(seed, router, batches, changes)
+        expected = naive_groups_of(rows, batches, windows)
+    else:
+        expected = naive_groups(rows, router.shape.windows_us)
     fused = fused_groups(router, rows, batches, changes)
     found = fused.groups
     missing, extra = expected - found, found - expected
@@ -30,8 +34,22 @@ def test_spread_join_is_the_join(method):
     assert method == "ctr" or sum(eras for _, eras in cases) > 200
 
 
+@pytest.mark.parametrize("method", ["atr", "ctr", None])
+def test_spread_join_is_the_join_when_windows_change(method):
+    cases = [check(seed, method, new_windows=True) for seed in range(60)]
+    assert sum(groups for groups, _ in cases) > 5_000
+    assert sum(eras for _, eras in cases) > 100
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["atr", "ctr", None])
 def test_spread_join_is_the_join_in_thousands_of_cases(method):
     groups = [check(seed, method)[0] for seed in range(1000, 1900)]
     assert np.count_nonzero(groups) > 450
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["atr", "ctr", None])
+def test_spread_join_is_the_join_in_thousands_of_changes_of_windows(method):
+    groups = [check(seed, method, new_windows=True)[0] for seed in range(1000, 1600)]
+    assert np.count_nonzero(groups) > 300

@@ -121,6 +121,8 @@ def admitted(
     if found.by != BY_TIME:
         keep &= times >= minus(partials.latest, meeting.windows_us[target])[group]
         keep &= times <= partials.until[group]
+    if member.spans is not None:
+        keep &= times >= minus(partials.latest[group], member.spans[row])
     for number, other in meeting.condition.equal(bound, target):
         if number not in found.compared:
             codes, _ = meeting.codes(number)
@@ -134,7 +136,7 @@ def admitted(
     wider = Partials(
         {**{input: at[group] for input, at in partials.at.items()}, target: row},
         np.maximum(partials.latest[group], times),
-        np.minimum(partials.until[group], plus(times, meeting.windows_us[target])),
+        np.minimum(partials.until[group], plus(times, meeting.span(target, row))),
         fails,
     )
     for conjunct in meeting.condition.due(bound, target):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -15,7 +15,8 @@ from levelwind.operators.join import JOIN_TIME
 from levelwind.operators.join_pairs import CHUNK
 from levelwind.operators.multijoin.condition import GroupCondition, make_condition
 from levelwind.operators.multijoin.extending import grown
-from levelwind.operators.multijoin.meeting import FAILS, Meeting, Member
+from levelwind.operators.multijoin.holding import WINDOW, freed, has_changed, held, others
+from levelwind.operators.multijoin.meeting import FAILS, KNOWN, SPAN, Meeting, Member
 from levelwind.operators.multijoin.order import (
     best_order,
     mark_names,
@@ -29,7 +30,7 @@ from levelwind.operators.multijoin.order import (
 from levelwind.operators.multijoin.pair_tests import pair_tests
 from levelwind.operators.multijoin.partials import Partials, columns_of, single
 from levelwind.operators.protocol import Kernel, Stepped
-from levelwind.operators.rows import BEGINNING, END, ORDER, TIME, Arrived, Rejected, RowType
+from levelwind.operators.rows import ORDER, TIME, Arrived, Rejected, RowType
 from levelwind.operators.shedding import at_most
 from levelwind.operators.state import State, Table, one_frame
 from levelwind.operators.timespans import microseconds
@@ -38,8 +39,6 @@ from levelwind.operators.timespans import microseconds
 CHUNK_OF_PAIRS = 1 << 15
 # How many steps were made with rows in them: measuring goes by it.
 STEPS = "steps"
-# Each input's window in microseconds, so that a run that goes on with other windows can say so.
-WINDOW = "window "
 
 
 def make_multijoin(
@@ -51,7 +50,8 @@ def make_multijoin(
     ----------
     together
         A column of whole numbers that all inputs bring besides those of their types: only rows that agree in
-        it are joined, and it is not put out.
+        it are joined, and it is not put out. Each row then also says how old it may be (`SPAN`), and whether
+        it is one that was there before its windows were (`KNOWN`).
     part
         The number of the instance, if it is one of a spread join.
     """
@@ -63,13 +63,14 @@ def make_multijoin(
             rule = "what a multijoin reads must have an event-time column"
             raise input_error(rule, key=f"operators.{operator.name}.inputs", value=alias)
         types.append({f"{alias}.{name}": kind for name, kind in rows.types.items()})
+    told = [f"{alias}.{name}" for alias in spec.aliases for name in (SPAN, KNOWN)]
     boxes = None if together is None else [f"{alias}.{together}" for alias in spec.aliases]
     return Multijoiner(
         spec.aliases,
         tuple(f"{alias}.{rows.time}" for alias, rows in zip(spec.aliases, inputs, strict=True)),
         tuple(microseconds(spec.windows_s[alias]) for alias in spec.aliases),
         make_condition(spec.where, types, tests=pair_tests(operator.name, spec, types), together=boxes),
-        hidden=frozenset({ORDER, FAILS, *(boxes or ())}),
+        hidden=frozenset({ORDER, FAILS, *(boxes or ()), *(told if boxes else ())}),
         chunk=CHUNK_OF_PAIRS if spec.pairs else CHUNK,
         shed_rows=spec.shed_rows,
         part=part,
@@ -102,27 +103,40 @@ class Multijoiner:
 
     def step(self, state: State, inputs: Sequence[Arrived]) -> Stepped:
         """Takes in rows of all inputs, and puts out the groups they make."""
-        taken = [self.taken(input, arrived.rows) for input, arrived in enumerate(inputs)]
-        new, shed = [rows for rows, _ in taken], sum(count for _, count in taken)
-        tables = [state.table(name, clock) for name, clock in zip(self.aliases, self.clocks, strict=True)]
+        before = [self._held(state, input) for input in range(len(self.aliases))]
+        new, tables, shed = [], [], 0
+        for input, arrived in enumerate(inputs):
+            rows, left_out = self.taken(input, arrived.rows)
+            known, rows = self._parted(input, rows)
+            new.append(rows)
+            shed += left_out
+            # What bounded the table was the window of other rows.
+            tables.append(before[input] if known is None else freed(before[input]).append(known))
         outputs: list[pl.DataFrame] = []
         rejected: list[Rejected] = []
-        meeting = self._meeting(tables, new)
+        meeting = self._meeting(state, tables, new)
         if meeting is not None:
             state = self._measured(state, meeting)
             for groups in self._found(state, meeting, [rows.height for rows in new]):
                 self._put_out(meeting, groups, outputs, rejected)
         for input, name in enumerate(self.aliases):
-            marks = [arrived.watermark for other, arrived in enumerate(inputs) if other != input]
-            table = self._kept(tables[input], new[input], min(marks), input)
-            if table is not tables[input]:
+            table, window = tables[input], self._longest(state, input, tables[input], new[input])
+            if window is not None:
+                table = held(table, new[input], others(inputs, input), window)
+            stored = state.tables.get(name)
+            if table is not stored and (stored is not None or table is not before[input]):
                 state = state.with_table(name, table)
         if not outputs:
             outputs = [self._no_groups([arrived.rows for arrived in inputs])]
         for name, window in zip(self.aliases, self.windows_us, strict=True):
-            if state.tables and state.marks.get(WINDOW + name) != window:
+            if state.tables and not self._is_part and state.marks.get(WINDOW + name) != window:
                 state = state.with_mark(WINDOW + name, window)
         return Stepped({None: pl.concat(outputs)}, state, tuple(rejected), shed)
+
+    @property
+    def _is_part(self) -> bool:
+        """Whether it is an instance of a spread join, whose rows say what their windows are."""
+        return self.part is not None
 
     def named(self, input: int, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows with their columns behind the input's alias, without the hidden order."""
@@ -156,21 +170,74 @@ class Multijoiner:
             fails = None if fails is None else fails.filter(mask)
         return rows if fails is None else rows.with_columns(fails.alias(FAILS))
 
-    def _meeting(self, tables: Sequence[Table], new: Sequence[pl.DataFrame]) -> Meeting | None:
+    def _held(self, state: State, input: int) -> Table:
+        """The rows held of an input. Rows of a part say what their windows are, whatever was or is now."""
+        name, window = self.aliases[input], self.windows_us[input]
+        table = state.table(name, self.clocks[input])
+        return freed(table) if not self._is_part and has_changed(state.marks, name, window) else table
+
+    def _parted(self, input: int, rows: pl.DataFrame) -> tuple[pl.DataFrame | None, pl.DataFrame]:
+        """Rows that count as known, if there are any, and new ones."""
+        name = f"{self.aliases[input]}.{KNOWN}"
+        if name not in rows.columns:
+            return None, rows
+        known, rows = rows.get_column(name), rows.drop(name)
+        return (rows.filter(known), rows.filter(~known)) if known.any() else (None, rows)
+
+    def _spans(self, state: State, input: int, rows: pl.DataFrame) -> pl.Series | int:
+        """The windows of rows; one number if all have the same.
+
+        Rows from before they said it have the one that stood in the state then.
+        """
+        name, window = f"{self.aliases[input]}.{SPAN}", self.windows_us[input]
+        if not self._is_part:
+            return window
+        window = state.marks.get(WINDOW + self.aliases[input], window)
+        if name not in rows.columns or not rows.height:
+            return window
+        spans = rows.get_column(name).fill_null(window)
+        least, most = spans.min(), spans.max()
+        assert isinstance(most, int)
+        return most if least == most else spans
+
+    def _longest(self, state: State, input: int, table: Table, new: pl.DataFrame) -> int | None:
+        """The longest window of rows of an input that are held or new, None if there are none.
+
+        O(new rows and segments).
+        """
+        if not self._is_part:
+            return self.windows_us[input]
+        found = [self._spans(state, input, new)] if new.height else []
+        for segment in table.segments:
+            if SPAN not in segment.memo:
+                spans = self._spans(state, input, segment.frame)
+                segment.memo[SPAN] = spans if isinstance(spans, int) else spans.max()
+            found.append(segment.memo[SPAN])
+        return max(
+            (each if isinstance(each, int) else int(each.to_numpy().max()) for each in found), default=None
+        )
+
+    def _meeting(self, state: State, tables: Sequence[Table], new: Sequence[pl.DataFrame]) -> Meeting | None:
         """The rows that may be in a group with a new one; None if there can be no group."""
         if not any(rows.height for rows in new):
             return None
         if not all(rows.height or table.segments for rows, table in zip(new, tables, strict=True)):
             return None
-        members = {}
+        members, windows = {}, []
         for input, clock in enumerate(self.clocks):
             known = tables[input].read()
             parts = [rows for rows in (known, new[input]) if rows is not None and rows.height]
             if not parts:
                 return None
             count = 0 if known is None else known.height
-            members[input] = Member.of(one_frame(parts), clock, known=count)
-        return Meeting(self.condition, self.windows_us, members)
+            frame = one_frame(parts)
+            member, spans = Member.of(frame, clock, known=count), self._spans(state, input, frame)
+            if not isinstance(spans, int):
+                own = spans.to_numpy()
+                member, spans = replace(member, spans=own), int(own.max())
+            members[input] = member
+            windows.append(spans)
+        return Meeting(self.condition, windows, members)
 
     def _names(self, pair: tuple[int, int]) -> tuple[str, str]:
         """The marks under which the selectivity of two inputs is remembered."""
@@ -238,21 +305,6 @@ class Multijoiner:
             if found is not None:
                 reasons.append(found.cast(pl.String).alias(str(number)))
         return pl.DataFrame(reasons).select(pl.coalesce(pl.all())).to_series()
-
-    def _kept(self, table: Table, new: pl.DataFrame, watermark: int, input: int) -> Table:
-        """The table with new rows, without those that can be in no group any more.
-
-        A row that comes is not older than its input's watermark, and for it to be in a group with a row of
-        this input, that must not be older than the window before it. So a row goes once it is older than its
-        window before the smallest watermark of the other inputs.
-        """
-        if watermark == END:
-            # Nothing is open in a join. A later run may go on from here, and find groups for what is kept.
-            return table.append(new)
-        bound = max(watermark - self.windows_us[input], BEGINNING)
-        if new.height and bound > BEGINNING:
-            new = new.filter(pl.col(self.clocks[input]).to_physical() >= bound)
-        return table.append(new).evict(bound).compact()
 
     def _no_groups(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
         """What comes of no rows; kept, since most steps of most joins may see none."""

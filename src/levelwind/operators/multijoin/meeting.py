@@ -18,6 +18,10 @@ from levelwind.operators.timespans import Numbers
 Flags = npt.NDArray[np.bool_]
 # A hidden column of rows on which a condition of their input alone could not be computed.
 FAILS = "__fails"
+# Hidden columns of rows sent to a part of a spread join: how old the row may be when the latest of its group
+# comes, in microseconds; and whether it came before the windows changed, so that it makes no group with its
+# like.
+SPAN, KNOWN = "__span", "__known"
 _NUMBER = "__number"
 _VALUE = "__value"
 # Keys of several values are made one number; values that would not fit are compared afterwards.
@@ -31,12 +35,14 @@ class Member:
     """Rows of one input: what was known when the step began, then what has arrived.
 
     ``frame`` may hold columns of other inputs too, as partial groups that were sent from elsewhere do.
+    ``spans`` has the window of each row, where they differ.
     """
 
     frame: pl.DataFrame
     times: Numbers
     known: int
     fails: Flags | None = None
+    spans: Numbers | None = None
 
     @classmethod
     def of(cls, frame: pl.DataFrame, clock: str, *, known: int = 0) -> Member:
@@ -57,7 +63,8 @@ class Meeting:
     members
         The rows of each input; inputs that are not there cannot be asked for.
     windows_us
-        How old a row of each input may be when the latest of its group comes.
+        How old a row of each input may be when the latest of its group comes; at most, where rows of an input
+        have windows of their own.
     """
 
     condition: GroupCondition
@@ -66,6 +73,11 @@ class Meeting:
     _codes: dict[int, tuple[dict[int, Numbers], int]] = field(default_factory=dict)
     _numbers: dict[int, dict[int, Floats] | None] = field(default_factory=dict)
     _indexes: dict[tuple[int, tuple[int, ...], int], Index] = field(default_factory=dict)
+
+    def span(self, input: int, at: Numbers) -> int | Numbers:
+        """The window of an input, or of its rows at some positions."""
+        spans = self.members[input].spans
+        return self.windows_us[input] if spans is None else spans[at]
 
     def codes(self, same: int) -> tuple[dict[int, Numbers], int]:
         """For each input a number per row that tells equal values, -1 for NULL; and how many there are.

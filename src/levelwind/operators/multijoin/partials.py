@@ -59,7 +59,7 @@ def single(meeting: Meeting, input: int, at: Numbers) -> Partials:
     member = meeting.members[input]
     times = member.times[at]
     fails = None if member.fails is None else member.fails[at]
-    return Partials({input: at}, times, plus(times, meeting.windows_us[input]), fails)
+    return Partials({input: at}, times, plus(times, meeting.span(input, at)), fails)
 
 
 def bound_in_frame(meeting: Meeting, inputs: Sequence[int]) -> Partials:

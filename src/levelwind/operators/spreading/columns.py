@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from levelwind.operators.multijoin.meeting import KNOWN, SPAN
+
+__all__ = ["ERA", "KNOWN", "ROLE", "ROUND", "SLOT", "SPAN", "STREAM"]
+
 # The era of routing that a copy of a row is part of: a part joins only rows of one era.
 ERA = "__era"
 # In an era of coordinated routing: the slot of a row, and whether it is kept, looks for partners, or both.

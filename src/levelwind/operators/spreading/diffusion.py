@@ -14,16 +14,16 @@ from levelwind.diffusion.coordinated import shortest_slot_us, slot_length_us
 from levelwind.diffusion.hosts import Hosts, Reported
 from levelwind.diffusion.join import MICROSECONDS, Costs, Ints, JoinShape, Measured
 from levelwind.diffusion.reasons import reasons_of, tried
-from levelwind.diffusion.router import Method, Routed, Router, new_router
+from levelwind.diffusion.router import AGAIN, Method, Routed, Router, new_router
 from levelwind.diffusion.saving import restore, save
 from levelwind.model import Diffusion, Operator
 from levelwind.model.operator import PATHS, aligned_route, coordinated_route
-from levelwind.operators.join_pairs import times_of
 from levelwind.operators.multijoin.kernel import Multijoiner, make_multijoin
 from levelwind.operators.multijoin.meeting import FAILS
 from levelwind.operators.protocol import Kernel, Stepped
 from levelwind.operators.rows import BEGINNING, END, Arrived, RowType
-from levelwind.operators.spreading.columns import ERA, ROLE, SLOT
+from levelwind.operators.spreading.columns import ERA, KNOWN, ROLE, SLOT, SPAN
+from levelwind.operators.spreading.keeping import Keeper, Sent
 from levelwind.operators.spreading.paths import path_rows
 from levelwind.operators.state import Segment, State, Table
 from levelwind.operators.timespans import microseconds
@@ -83,7 +83,8 @@ class Diffuser:
     What is sent are the rows that ``plain``, the join as if it were not spread, would take: those that fulfil
     what is asked of their input alone, at most as many as the file says.
 
-    A step costs O(copies) and what is laid anew. The state is the router: what is laid and not settled.
+    A step costs O(copies) and what is laid anew. The state is the router: what is laid and not settled; and
+    the rows that the plain join would hold (see `Keeper`).
     """
 
     plain: Multijoiner
@@ -104,22 +105,24 @@ class Diffuser:
         taken = [self.plain.taken(k, arrived.rows) for k, arrived in enumerate(inputs)]
         frames, shed = [frame for frame, _ in taken], sum(count for _, count in taken)
         watermark = min(arrived.watermark for arrived in inputs)
-        if not any(frame.height for frame in frames):
-            return Stepped({}, state, shed=shed)
-        router = self._router(state)
-        streams = np.repeat(np.arange(len(frames)), [frame.height for frame in frames])
-        times = np.concatenate(
-            [
-                times_of(frame, clock) if frame.height else np.empty(0, dtype=np.int64)
-                for frame, clock in zip(frames, self.plain.clocks, strict=True)
-            ]
+        keeper = Keeper(
+            aliases=self.plain.aliases, clocks=self.plain.clocks, windows_us=self.shape.windows_us
         )
-        self._adapt(router, streams, times)
-        self._try_lengths(router, len(times))
+        has_changed = keeper.has_changed(state)
+        if not has_changed and not any(frame.height for frame in frames):
+            return Stepped({}, keeper.step(state, frames, inputs)[0], shed=shed)
+        router = self._router(state)
+        if has_changed:
+            router.renew(self.shape)
+            router.segment_us, router.slot_us = self._lengths()
+        state, sent = keeper.step(state, frames, inputs)
+        streams, times, known = sent.streams, sent.times, sent.known
+        self._adapt(router, streams[~known], times[~known])
+        self._try_lengths(router, int(np.count_nonzero(~known)))
         routed = router.route(streams, times)
-        outputs = self._copies(routed, streams, [self._as_read(k, rows) for k, rows in enumerate(frames)])
+        outputs = self._copies(routed, sent)
         if routed.paths:
-            outputs[PATHS] = path_rows(routed.paths)
+            outputs[PATHS] = path_rows(routed.paths, self.shape.windows_us)
         if BEGINNING < watermark < END:
             router.settle(watermark)
         said = {**router.reasons, "decisions": router.decisions} if router.reasons else None
@@ -132,11 +135,14 @@ class Diffuser:
             pl.col(name).alias(name.removeprefix(prefix)) for name in rows.columns if name != FAILS
         )
 
-    def _copies(
-        self, routed: Routed, streams: Ints, frames: Sequence[pl.DataFrame]
-    ) -> dict[str | None, pl.DataFrame]:
+    def _copies(self, routed: Routed, sent: Sent) -> dict[str | None, pl.DataFrame]:
         """The rows to send, by route."""
         outputs: dict[str | None, pl.DataFrame] = {}
+        frames, streams, known = (
+            [self._as_read(*each) for each in enumerate(sent.frames)],
+            sent.streams,
+            sent.known,
+        )
         firsts = np.concatenate([[0], np.cumsum([frame.height for frame in frames])])
         aligned = routed.slot < 0
         order = np.lexsort((routed.row, streams[routed.row], routed.host, aligned))
@@ -150,8 +156,12 @@ class Diffuser:
             k, v = int(stream[low]), int(host[low])
             picked = frames[k][row[low:high] - firsts[k]]
             columns = [pl.Series(ERA, era[low:high])]
-            if not way[low]:
-                columns += [pl.Series(SLOT, slot[low:high]), pl.Series(ROLE, role[low:high])]
+            again = known[row[low:high]]
+            if way[low]:
+                span = np.full(high - low, self.shape.windows_us[k])
+                columns += [pl.Series(SPAN, span), pl.Series(KNOWN, again)]
+            else:
+                columns += [pl.Series(SLOT, slot[low:high]), pl.Series(ROLE, role[low:high] + AGAIN * again)]
             route = aligned_route if way[low] else coordinated_route
             outputs[route(v, self.plain.aliases[k])] = picked.with_columns(columns)
         return outputs
@@ -161,7 +171,7 @@ class Diffuser:
         if table is not None:
             segment = table.segments[0]
             return restore(self.shape, segment.frame.get_column(SAVED)[0])
-        longest = max(self.shape.longest_us, 1)
+        segment_us, slot_us = self._lengths()
         hosts = Hosts.of_speeds(np.ones(self.shape.instances), self.weights)
         method: Method = "ctr" if self.method == "ctr" else "atr"
         return new_router(
@@ -169,10 +179,15 @@ class Diffuser:
             measured=Measured.of_pairs([1.0] * self.shape.streams, {}, self.selectivity, self.shape.unlinked),
             method=method,
             master=self.master,
-            segment_us=self.segment_us or max(1, round(SEGMENT_PER_WINDOW * longest)),
-            slot_us=shortest_slot_us(self.shape),
+            segment_us=segment_us,
+            slot_us=slot_us,
             hosts=hosts,
         )
+
+    def _lengths(self) -> tuple[int, int]:
+        """How long segments and slots are until something was measured."""
+        longest = max(1, round(SEGMENT_PER_WINDOW * max(self.shape.longest_us, 1)))
+        return self.segment_us or longest, shortest_slot_us(self.shape)
 
     def _kept(self, state: State, router: Router) -> State:
         frame = pl.DataFrame({CLOCK: [0], SAVED: [save(router)]})

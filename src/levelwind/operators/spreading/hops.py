@@ -8,6 +8,9 @@ When a run is closed (``--until-idle``), all rows look, though the watermark has
 goes on from there may bring rows that are older than some of these. So rows that the watermark had not passed
 look again once it has, and of what they find, groups whose rows were all there at the closing are left out:
 they were found then. A row's *round*, how often the run had been closed when it came, tells.
+
+Windows are those by which a path was laid: they come with it. Rows that are sent again because windows have
+changed are of a round before all others, so that groups of such rows alone are left out likewise.
 """
 
 from __future__ import annotations
@@ -19,10 +22,11 @@ import numpy as np
 import polars as pl
 
 from levelwind.diffusion.join import Ints
-from levelwind.diffusion.router import KEEPS, LOOKS
+from levelwind.diffusion.router import AGAIN, KEEPS, LOOKS
 from levelwind.model import JoinPart, Operator
 from levelwind.operators.multijoin import make_multijoin
 from levelwind.operators.multijoin.extending import extended
+from levelwind.operators.multijoin.holding import WINDOW, freed
 from levelwind.operators.multijoin.kernel import STEPS, Multijoiner
 from levelwind.operators.multijoin.meeting import FAILS, Meeting, Member
 from levelwind.operators.multijoin.order import Pair, is_due, measure, total_names, with_total
@@ -30,7 +34,7 @@ from levelwind.operators.multijoin.partials import Partials, bound_in_frame
 from levelwind.operators.protocol import Kernel, Stepped
 from levelwind.operators.rows import BEGINNING, END, Arrived, Rejected, RowType
 from levelwind.operators.spreading.columns import ERA, ROLE, ROUND, SLOT, STREAM
-from levelwind.operators.spreading.paths import KnownPaths
+from levelwind.operators.spreading.paths import WINDOWS, KnownPaths, longest_windows, with_windows
 from levelwind.operators.state import State, Table, one_frame
 from levelwind.operators.types import empty_frame
 
@@ -38,6 +42,8 @@ PATHS_TABLE, UNTIL = "(paths)", "until"
 # Up to where the watermark has been, so that rows before it have looked; whether all rows have, since the run
 # was closed; and how often that was before the present round.
 LOOKED, CLOSED, ROUNDS = "looked", "closed", "rounds"
+# The round of rows that are sent again.
+BEFORE_ALL = -1
 
 
 def make_hop(whole: Operator, spec: JoinPart, inputs: Sequence[RowType]) -> Kernel:
@@ -95,10 +101,10 @@ class Hop:
         watermark = min(arrived.watermark for arrived in inputs)
         was_closed = bool(state.marks.get(CLOSED, 0))
         rounds = state.marks.get(ROUNDS, 0) + (was_closed and watermark < END)
-        paths_table = state.table(PATHS_TABLE, UNTIL).append(inputs[n].rows)
+        paths_table = self._told(state, inputs[n].rows)
         tables = [state.table(name, clock) for name, clock in zip(joiner.aliases, joiner.clocks, strict=True)]
         tables = [
-            table.append(self._taken(k, inputs[k].rows, rounds)) if inputs[k].rows.height else table
+            self._grown(k, table, inputs[k].rows, rounds) if inputs[k].rows.height else table
             for k, table in enumerate(tables)
         ]
         found = _Found(rounds, measure=is_due(state.marks.get(STEPS, 0), n, self.instance))
@@ -112,26 +118,58 @@ class Hop:
             for stream, frame in looking:
                 self._grow(known, stream, frame, tables, found)
         after = self._remembered(state, found, bool(looking))
-        for k, name in enumerate(joiner.aliases):
-            table = tables[k]
-            if BEGINNING < watermark < END:
-                table = table.evict(max(watermark - joiner.windows_us[k], BEGINNING)).compact()
-            if table.segments or name in state.tables:
-                after = after.with_table(name, table)
+        newest = self._newest(state, inputs[n].rows)
+        for name, window in zip(joiner.aliases, newest, strict=True):
+            if after.marks.get(WINDOW + name) != window:
+                after = after.with_mark(WINDOW + name, window)
         if BEGINNING < watermark < END:
             paths_table = paths_table.evict(watermark).compact()
+            spans = longest_windows(paths_table.frames(), newest)
+            tables = [
+                table.evict(max(watermark - span, BEGINNING)).compact()
+                for table, span in zip(tables, spans, strict=True)
+            ]
             if watermark > state.marks.get(LOOKED, BEGINNING):
                 after = after.with_mark(LOOKED, watermark)
+        for name, table in zip(joiner.aliases, tables, strict=True):
+            if table.segments or name in state.tables:
+                after = after.with_table(name, table)
         if paths_table.segments or PATHS_TABLE in state.tables:
             after = after.with_table(PATHS_TABLE, paths_table)
         if was_closed != (watermark == END):
             after = after.with_mark(CLOSED, int(watermark == END)).with_mark(ROUNDS, rounds)
         return Stepped(self._sent(found.outputs), after, tuple(found.rejected))
 
+    def _grown(self, k: int, table: Table, rows: pl.DataFrame, rounds: int) -> Table:
+        """A table with more rows. If some are sent again, what bounded it was the windows of others."""
+        if rows.select((pl.col(ROLE) & AGAIN > 0).any()).item():
+            table = freed(table)
+        return table.append(self._taken(k, rows, rounds))
+
     def _taken(self, k: int, rows: pl.DataFrame, rounds: int) -> pl.DataFrame:
         """Rows as they are kept."""
-        wanted = self.joiner.wanted(k, self._mine(rows))
-        return wanted.with_columns(pl.lit(rounds, dtype=pl.Int64).alias(f"{self.joiner.aliases[k]}.{ROUND}"))
+        wanted, alias = self.joiner.wanted(k, self._mine(rows)), self.joiner.aliases[k]
+        if wanted.is_empty():
+            return wanted
+        again = pl.col(f"{alias}.{ROLE}") & AGAIN > 0
+        came = pl.when(again).then(pl.lit(BEFORE_ALL)).otherwise(pl.lit(rounds)).cast(pl.Int64)
+        return wanted.with_columns(came.alias(f"{alias}.{ROUND}"))
+
+    def _told(self, state: State, rows: pl.DataFrame) -> Table:
+        """The paths, with new ones. If the state is from before paths said their windows, they do now."""
+        windows, table = self.joiner.windows_us, state.table(PATHS_TABLE, UNTIL)
+        if table.segments and WINDOW + self.joiner.aliases[0] not in state.marks:
+            table = Table(UNTIL).append(with_windows(one_frame(table.frames()), windows))
+        return table.append(with_windows(rows, windows)) if rows.height else table
+
+    def _newest(self, state: State, paths: pl.DataFrame) -> Sequence[int]:
+        """The windows by which paths are laid now, as far as is known here."""
+        if paths.height:
+            told = with_windows(paths, self.joiner.windows_us).sort("era").get_column(WINDOWS)
+            newest: list[int] = told[-1].to_list()
+            return newest
+        aliased = zip(self.joiner.aliases, self.joiner.windows_us, strict=True)
+        return [state.marks.get(WINDOW + alias, window) for alias, window in aliased]
 
     def _remembered(self, state: State, found: _Found, looked: bool) -> State:
         """With what was measured of pairs of inputs; see `measure`."""
@@ -191,7 +229,7 @@ class Hop:
                 kept = self._kept(tables[target], target, era)
                 if kept is None:
                     continue
-                self._meet(known, number[own], partials, bound, target, kept, found)
+                self._meet(known, number[own], partials, bound, target, kept, found, known.windows[era])
 
     def _kept(self, table: Table, target: int, era: int) -> pl.DataFrame | None:
         alias = self.joiner.aliases[target]
@@ -211,13 +249,14 @@ class Hop:
         target: int,
         kept: pl.DataFrame,
         found: _Found,
+        windows_us: Sequence[int],
     ) -> None:
         joiner, alias = self.joiner, self.joiner.aliases[target]
         slots = kept.get_column(f"{alias}.{SLOT}").to_numpy()
         answers, low = known.answered(number, self.hop, self.instance)
         members = {k: Member.of(partials, joiner.clocks[k]) for k in bound}
         members[target] = Member.of(kept, joiner.clocks[target])
-        meeting = Meeting(joiner.condition, joiner.windows_us, members)
+        meeting = Meeting(joiner.condition, windows_us, members)
         found.look_at(meeting, bound, target)
         stream = bound[0]
         looks_at = members[stream].times
@@ -232,7 +271,7 @@ class Hop:
             earlier = (time < looks_at[looker]) | ((time == looks_at[looker]) & (target < stream))
             taken = mine & earlier
             rounds = np.maximum(came[row], came_before[looker])
-            if self.is_last and found.rounds:
+            if self.is_last:
                 taken &= rounds >= found.rounds
             if taken.any():
                 self._put_out(

@@ -11,6 +11,7 @@ import polars as pl
 from levelwind.diffusion.coordinated import Path
 from levelwind.diffusion.join import Flags, Ints
 
+WINDOWS = "windows"
 _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "era": pl.Int64,
     "slot": pl.Int64,
@@ -19,34 +20,58 @@ _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "until": pl.Int64,
     "order": pl.List(pl.Int64),
     "serve": pl.List(pl.List(pl.Int64)),
+    WINDOWS: pl.List(pl.Int64),
 }
 
 
-def path_rows(paths: Sequence[Path]) -> pl.DataFrame:
-    """Paths as rows."""
-    rows = [(p.era, p.slot, p.stream, p.first, p.until_us, p.order.tolist(), p.serve.tolist()) for p in paths]
+def path_rows(paths: Sequence[Path], windows_us: Sequence[int]) -> pl.DataFrame:
+    """Paths as rows, with the windows by which they were laid."""
+    windows = list(windows_us)
+    rows = [
+        (p.era, p.slot, p.stream, p.first, p.until_us, p.order.tolist(), p.serve.tolist(), windows)
+        for p in paths
+    ]
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+
+
+def with_windows(rows: pl.DataFrame, windows_us: Sequence[int]) -> pl.DataFrame:
+    """Paths with their windows; those from before paths had any get the windows given."""
+    if WINDOWS in rows.columns:
+        return rows
+    given = pl.Series(WINDOWS, [list(windows_us)] * rows.height, dtype=_SCHEMA[WINDOWS])
+    return rows.with_columns(given)
+
+
+def longest_windows(frames: Sequence[pl.DataFrame], windows_us: Sequence[int]) -> list[int]:
+    """The longest window of each input, of those by which paths were laid and those given."""
+    found = [list(windows_us), *(each for frame in frames for each in frame.get_column(WINDOWS).to_list())]
+    return [max(of_input) for of_input in zip(*found, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
 class KnownPaths:
-    """Paths by number: ``orders[p]`` the inputs visited in turn, ``serve[p]`` hosts by hop and slot."""
+    """Paths by number: ``orders[p]`` the inputs visited in turn, ``serve[p]`` hosts by hop and slot.
+
+    ``windows`` are those of each era.
+    """
 
     numbers: dict[tuple[int, int, int], int]
     orders: list[tuple[int, ...]]
     firsts: list[int]
     serve: list[Ints]
+    windows: dict[int, tuple[int, ...]]
 
     @classmethod
     def of(cls, frames: Sequence[pl.DataFrame], streams: int) -> KnownPaths:
         """From rows that `path_rows` made. O(paths)."""
-        known = cls({}, [], [], [])
+        known = cls({}, [], [], [], {})
         for frame in frames:
             columns = (frame.get_column(name).to_list() for name in _SCHEMA if name != "until")
-            for era, slot, stream, first, order, serve in zip(*columns, strict=True):
+            for era, slot, stream, first, order, serve, windows in zip(*columns, strict=True):
                 known.numbers[era, slot, stream] = len(known.orders)
                 known.orders.append(tuple(order))
                 known.firsts.append(first)
+                known.windows[era] = tuple(windows)
                 known.serve.append(np.array(serve, dtype=np.int64).reshape(streams - 1, -1))
         return known
 
