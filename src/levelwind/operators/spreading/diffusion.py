@@ -138,11 +138,8 @@ class Diffuser:
     def _copies(self, routed: Routed, sent: Sent) -> dict[str | None, pl.DataFrame]:
         """The rows to send, by route."""
         outputs: dict[str | None, pl.DataFrame] = {}
-        frames, streams, known = (
-            [self._as_read(*each) for each in enumerate(sent.frames)],
-            sent.streams,
-            sent.known,
-        )
+        frames = [self._as_read(k, rows) for k, rows in enumerate(sent.frames)]
+        streams, known = sent.streams, sent.known
         firsts = np.concatenate([[0], np.cumsum([frame.height for frame in frames])])
         aligned = routed.slot < 0
         order = np.lexsort((routed.row, streams[routed.row], routed.host, aligned))

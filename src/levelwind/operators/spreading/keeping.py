@@ -78,7 +78,9 @@ class Keeper:
         ):
             table = state.table(ROWS + alias, clock)
             known = table.read() if changed else None
-            frames.append(new[k] if known is None else one_frame([known, new[k]]))
+            # No rows at all may have come with other names of columns.
+            parts = [rows for rows in (known, new[k]) if rows is not None and rows.height]
+            frames.append(one_frame(parts) if parts else new[k])
             again.append(0 if known is None else known.height)
             before = freed(table) if has_changed(state.marks, alias, window) else table
             after = held(before, new[k], others(inputs, k), window)
