@@ -569,6 +569,10 @@ class Doing:
         if not self.silent:
             self.tell(NodeLost(at_s=at_s, node=node))
 
+    def revive(self, node, at_s):
+        self.dead.discard(node)
+        self.tell(NodeJoined(at_s=at_s, node=next(n for n in cluster(3, 2, 1).nodes if n.name == node)))
+
     def second(self, at_s, loads):
         if self.silent:
             for node in cluster(3, 2, 1).names:
@@ -601,3 +605,46 @@ def test_what_the_managers_believe_becomes_true(data, silent, policy):
     assert world.where == manager.placement
     assert world.dead.isdisjoint(world.where.values())
     assert manager.under_way == {}
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_pins_are_kept_whenever_their_nodes_are_there(data):
+    """Nodes go and come back, moves fail, queries come and go; in the end every pin is kept again."""
+    every = cluster(3, 2, 1).names
+    pins = {}
+    for query in range(5):
+        group = data.draw(st.sampled_from("xyz"))
+        of_group = st.sampled_from([name for name in every if name[0] == group])
+        pins |= {f"q{query}{end}": data.draw(of_group) for end in data.draw(st.sets(st.sampled_from("ab")))}
+    network = pinned(chains([0.4, 0.3, 0.2, 0.1, 0.1]), **pins)
+    manager = managed(network, cluster(3, 2, 1))
+    world, at_s = Doing(manager, False), 0.0
+    for _ in range(data.draw(st.integers(1, 10))):
+        at_s += 1.0
+        world.fails = data.draw(st.booleans())
+        kind = data.draw(st.sampled_from(["lose", "revive", "change", "report"]))
+        if kind == "lose" and len(world.dead) < 6:
+            world.lose(data.draw(st.sampled_from(sorted(set(every) - world.dead))), at_s)
+        elif kind == "revive" and world.dead:
+            world.revive(data.draw(st.sampled_from(sorted(world.dead))), at_s)
+        elif kind == "change":
+            there = data.draw(st.sets(st.sampled_from(range(5)), min_size=1))
+            part = part_of(network, {name for name in network.operators if int(name[1]) in there})
+            world.where = {name: at for name, at in world.where.items() if name in part.operators}
+            world.tell(QueryAdded(at_s=at_s, network=part))
+        if len(world.dead) < 6:
+            world.second(at_s, data.draw(st.lists(st.floats(0.0, 2.0), min_size=5, max_size=5)))
+            whole(manager)
+    world.fails = False
+    for node in sorted(world.dead):
+        world.revive(node, at_s)
+    for _ in range(8):
+        at_s += 1.0
+        world.second(at_s, [0.2] * 5)
+    whole(manager)
+    assert world.where == manager.placement
+    assert manager.under_way == {}
+    assert {name: manager.placement[name] for name in pins if name in manager.placement} == {
+        name: node for name, node in pins.items() if name in manager.placement
+    }
