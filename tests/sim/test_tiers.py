@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from levelwind.control import TopManager
@@ -79,6 +81,19 @@ def test_groups_begin_and_are_planned_apart():
         outcome = simulate(made, seed=1)
         for query in range(9):
             assert len({outcome.placement[f"q{query}o{k}"][:2] for k in range(3)}) == 1
+
+
+def test_a_plan_for_groups_leaves_immovable_operators_where_they_are():
+    """Everything begins in one rack; the plan that follows the warm-up spreads what it may."""
+    network = queries([50.0] * 4)
+    operators = {n: replace(o, movable=n not in ("q0o1", "q1o0")) for n, o in network.operators.items()}
+    start = dict.fromkeys(operators, "r0n1")
+    made = scenario(
+        replace(network, operators=operators), racks(2, 2), start=start, planner=Named(name="llf")
+    )
+    outcome = simulate(made, seed=1)
+    assert outcome.placement["q0o1"] == outcome.placement["q1o0"] == "r0n1"
+    assert set(outcome.placement.values()) == {"r0n0", "r0n1", "r1n0", "r1n1"}
 
 
 def test_a_thousand_nodes_in_twenty_groups():

@@ -13,6 +13,7 @@ from levelwind.control.queries import allotted, groups_of, part_of, queries_of
 from levelwind.errors import RunError, input_error
 from levelwind.loads.problem import make_problem
 from levelwind.model import Cluster, Network, PlanStatus
+from levelwind.rewrite import split
 from levelwind.rewrite.diffuse import written_name
 
 Place = Callable[[Network, Cluster], Mapping[str, str]]
@@ -70,7 +71,8 @@ def placed_by_group(
     for group, nodes in groups.items():
         names = {name for query, own in zip(queries, chosen, strict=True) if own == group for name in query}
         if names:
-            part = without_foreign_places(part_of(network, names), {node.name for node in nodes})
+            own = {node.name for node in nodes}
+            part = without_foreign_places(part_of(network, names), own, of_node.keys() - own)
             placement.update(place(part, Cluster(nodes=nodes)))
     return placement
 
@@ -108,8 +110,11 @@ def tiered_plan(
 ) -> dict[str, str]:
     """A plan by a planner within each group; ``homes`` as for `placed_by_group`.
 
-    Where ``current`` says where operators stand, those that cannot be moved stay there.
+    Where ``current`` says where operators stand, those that cannot be moved stay there, and their queries in
+    the group.
     """
+    if homes is None and current is not None:
+        homes = _immovable_homes(network, cluster, key, current)
 
     def place(part: Network, nodes: Cluster) -> Mapping[str, str]:
         made = planning.plan(part, nodes, planner, options=options, seed=seed, current=current)
@@ -121,3 +126,13 @@ def tiered_plan(
         return made.placement
 
     return placed_by_group(network, cluster, key, place, homes)
+
+
+def _immovable_homes(
+    network: Network, cluster: Cluster, key: str, current: Mapping[str, str]
+) -> dict[str, str]:
+    """The group that each immovable operator as written stands in."""
+    of_node = {node.name: group for group, nodes in groups_of(cluster, key).items() for node in nodes}
+    stuck = [operator for operator in split(network).operators if not operator.logical.movable]
+    nodes = {operator.logical.name: current.get(operator.name) for operator in stuck}
+    return {name: of_node[node] for name, node in nodes.items() if node is not None and node in of_node}

@@ -207,15 +207,15 @@ class Manager:
     def _statistics(self, event: StatisticsReported) -> tuple[Instruction, ...]:
         standing = self._standing
         series = self._reports.series(event)
+        seen, state_bytes = self._reports.seen(event), self._reports.state_bytes(event)
         standing.load = series.mean(axis=1)
-        alarms = (*self._overload(event.at_s), *self._shed(event.at_s, series.shape[1]))
+        must = (*self._overload(event.at_s), *self._shed(event.at_s, series.shape[1]))
+        must += self._back_to_pins(event.at_s)
         if not (self._adviser.asked and standing.live and len(series)) or (standing.index < 0).any():
-            return alarms
-        state_bytes = self._reports.state_bytes(event)
-        seen = self._reports.seen(event)
+            return must
         unready = self._pulse.unready
         proposed = self._adviser.proposals(event, standing, series, state_bytes, seen, unready)
-        return alarms + (self._judge(event.at_s, proposed, state_bytes) if proposed else ())
+        return must + (self._judge(event.at_s, proposed, state_bytes) if proposed else ())
 
     def _overload(self, at_s: float) -> tuple[Instruction, ...]:
         """An alarm when all nodes together cannot bear the load, once until it has passed."""
@@ -377,17 +377,23 @@ class Manager:
             self._ignore(event.at_s, None, f"{node.name} is there already; its CPU is {node.cpu:g} now")
         standing.join(node)
         placed = self._house(event.at_s, standing.homeless, f"{node.name} joined")
-        names, reason = standing.roster.names, f"pinned to {node.name}, which is back"
-        back = [
-            self._move(event.at_s, j, node.name, reason)
-            for pinned, pin in enumerate(standing.roster.pinned)
-            if pin == node.name
-            and standing.home[pinned] != node.name
-            and names[pinned] not in standing.under_way
-            for j in standing.roster.together(pinned)
-            if standing.home[j] != node.name and names[j] not in standing.under_way
-        ]
-        return (*placed, *back)
+        return (*placed, *self._back_to_pins(event.at_s))
+
+    def _back_to_pins(self, at_s: float) -> tuple[Instruction, ...]:
+        """Move operators to the nodes that they are pinned to, as far as these are there.
+
+        Asked for when a node joins and, as such a move may fail, with every report. O(pinned operators).
+        """
+        standing, back = self._standing, list[Instruction]()
+        for pinned in standing.roster.bound:
+            pin = standing.roster.pinned[pinned]
+            if pin is None or pin not in standing.place or standing.home[pinned] == pin:
+                continue
+            together = standing.roster.together(pinned)
+            if not any(standing.roster.names[j] in standing.under_way for j in together):
+                away = [j for j in together if standing.home[j] not in (None, pin)]
+                back += [self._move(at_s, j, pin, f"pinned to {pin}, which is back") for j in away]
+        return tuple(back)
 
     # Queries
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from dataclasses import replace
 from typing import Any
 
 from levelwind import planning
 from levelwind.control.allotment import tiered_plan, without_foreign_places
 from levelwind.control.queries import part_of_cluster
-from levelwind.control.roster import make_roster
+from levelwind.control.roster import Roster, make_roster
 from levelwind.errors import RunError
 from levelwind.model import Cluster, Network, PlanStatus
+from levelwind.rewrite import split
 
 
 def plan_anew(
@@ -57,11 +58,14 @@ def plan_anew(
             message = f"{planner} has no plan for what was measured: {plan.status.value}"
             raise RunError(message)
         made = plan.placement
-    roster = make_roster(network, cluster)
-    kept = {
+    everything = {**stands, **made, **_kept(make_roster(network, cluster), stands, closed)}
+    return {name: everything[name] for name in split(network).names if name in everything}
+
+
+def _kept(roster: Roster, stands: Mapping[str, str], closed: Set[str]) -> dict[str, str]:
+    """Operators on nodes that can take nothing that must stay there: immovable, or pinned to them."""
+    return {
         name: stands[name]
         for j, name in enumerate(roster.names)
         if stands.get(name) in closed and (roster.immovable[j] or roster.pin(j) == stands[name])
     }
-    everything = {**stands, **made, **kept}
-    return {name: everything[name] for name in roster.names if name in everything}

@@ -58,6 +58,11 @@ class Roster:
         return {name: j for j, name in enumerate(self.names)}
 
     @cached_property
+    def bound(self) -> tuple[int, ...]:
+        """Operators that are pinned."""
+        return tuple(j for j, pin in enumerate(self.pinned) if pin is not None)
+
+    @cached_property
     def alone(self) -> NDArray[np.bool_]:
         """Whether an operator moves alone: it shares its table, if it has one, with no other."""
         return (np.bincount(self.unit, minlength=1) == 1)[self.unit]

@@ -311,6 +311,7 @@ class Run:
                 name,
                 options=options,
                 seed=self._plan_seed,
+                current=self._placement(current),
             )
             return self._assignment(placement)
         plan = planning.plan(

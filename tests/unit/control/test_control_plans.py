@@ -14,6 +14,7 @@ from levelwind.control import Manager
 from levelwind.control.events import (
     Heartbeat,
     MoveDone,
+    MoveFailed,
     NodeLost,
     PlanProposed,
     QueryAdded,
@@ -145,6 +146,30 @@ def test_a_policy_goes_by_the_nodes_that_are_ready(policy):
     ]
     # No node has become worse than it was after the moves, which is all that `degradation` minds.
     assert {move.target for move in later} == (set() if policy == "degradation" else {"n3"})
+
+
+def test_an_operator_that_could_not_go_back_to_its_pin_is_asked_for_with_every_report():
+    boxes = [box("a", pinned="n1", table="t"), box("b", table="t"), box("c")]
+    manager = managed(boxes, ON_ONE)
+    manager.handle(NodeLost(at_s=0.0, node="n1"))
+    told = {"operators": ("a", "b", "c"), "series": np.full((3, 2), 0.1)}
+    assert manager.handle(StatisticsReported(at_s=1.0, **told)) == ()
+    moves = manager.handle(Heartbeat(at_s=2.0, node="n1"))
+    for second in range(3, 6):
+        assert {(move.operator, move.target) for move in moves} == {("a", "n1"), ("b", "n1")}
+        assert manager.handle(StatisticsReported(at_s=float(second), **told)) == ()
+        for _ in range(2):  # the first to fail is to follow the other, once
+            for name in "ab":
+                manager.handle(MoveFailed(at_s=float(second), operator=name, reason="no"))
+        moves = manager.handle(StatisticsReported(at_s=second + 0.5, **told))
+
+
+def test_malformed_figures_change_nothing():
+    manager = managed(BOXES, ON_ONE, policy=make_policy("balance"))
+    told = {"operators": ("a", "b", "c"), "series": np.full((3, 2), 0.5), "seen": {"rows_out": np.zeros(2)}}
+    with pytest.raises(InputError):
+        manager.handle(StatisticsReported(at_s=0.0, **told))
+    assert manager.loads == {"n1": 0.0, "n2": 0.0, "n3": 0.0}
 
 
 def test_important_operators_find_a_place_first():

@@ -145,6 +145,22 @@ def test_pins_to_lost_nodes_bind_nobody():
         assert not steward.alarms
 
 
+def test_a_query_that_cannot_go_back_to_its_pin_does_not_stand_in_the_way_of_a_plan():
+    """Its node is back, but an immovable operator of it runs in the other group by now."""
+    network = pinned(immovable(chains([0.4, 0.3, 0.2, 0.1]), "q0b"), q0a="x0")
+    nodes = cluster(1, 2)
+    placement = {name: "x0" if name[1] == "0" else "y0" for name in network.operators}
+    steward = steward_of(network, nodes, placement)
+    steward.manager.handle(NodeLost(at_s=0.0, node="x0"))
+    steward.manager.handle(Heartbeat(at_s=1.0, node="x0"))
+    stands = steward.manager.placement["q0b"]
+    moves, asked = replanned(steward, network, nodes)
+    assert asked == 1
+    assert moves
+    assert steward.manager.placement["q0b"] == stands
+    assert steward.manager.group_of("q0a") == "y"
+
+
 def test_a_query_between_groups_is_left_alone_by_a_plan():
     manager = managed(chains([0.4, 0.3, 0.2, 0.1]), cluster(2, 2))
     moves = [each for each in report(manager, [0.4, 0.3, 0.2, 0.9]) if isinstance(each, Move)]
