@@ -158,7 +158,7 @@ def batches(draw):
     return told
 
 
-def outcome(of, placement, told, moved, died, closed=()):
+def outcome(of, placement, told, moved, died, closed=(), look=None):
     folder = tempfile.mkdtemp()
     try:
         world = World(folder, of, placement)
@@ -166,6 +166,8 @@ def outcome(of, placement, told, moved, died, closed=()):
             world.step(number, batch, moved[number], died[number])
             if number in closed:
                 world.close_and_go_on()
+        if look is not None:
+            look(world)
         return world.rows()
     finally:
         shutil.rmtree(folder)
