@@ -1,6 +1,6 @@
 """CPU of the whole step that sends the rows of a spread join, against that of the busiest part that joins.
 
-Streams of points; neighbours in a group are close in four dimensions, a condition that no index spares. It
+Streams of points; neighbours in a group are close in the plane, a condition that no index spares. It
 is spread over 30 instances, each on a node of its own, and runs in this process through the same coordinator
 as on Spark. A step of the diffusion reads its state back, counts rows, thinks choices over, lays segments or
 paths, gathers the rows of each instance, tells paths to all hops, and saves; making the bytes ready that go
@@ -31,10 +31,10 @@ from levelwind.runtime.program import Layout
 from levelwind.testing.sides import network_of
 
 NAME = "routing"
-INSTANCES, DIMENSIONS = 30, 4
+INSTANCES, DIMENSIONS = 30, 2
 # Rows of a batch, all streams together; how long a batch is in event time, and the windows.
 ROWS, BATCH_S, WINDOW_S = 10_000, 10, 10
-BATCHES = 6
+BATCHES = 4
 # Of each row, in the next stream's window.
 PARTNERS = 1.0
 CASES = [(method, streams) for streams in (3, 6) for method in ("atr", "ctr")]
@@ -65,11 +65,11 @@ def document(method: str, streams: int, rows: int, instances: int) -> dict[str, 
 
 
 def distance(inside: float) -> float:
-    """How far apart partners may be, if a row is to have `PARTNERS` of so many points of the unit cube.
+    """How far apart partners may be, if a row is to have `PARTNERS` of so many points of the unit square.
 
-    By the volume of a ball in four dimensions, π²/2 · r⁴; the walls of the cube take some away.
+    By the area of a disc, π · r²; the edges of the square take some away.
     """
-    return float((PARTNERS / inside * 2 / np.pi**2) ** (1 / DIMENSIONS))
+    return float(np.sqrt(PARTNERS / inside / np.pi))
 
 
 def batch_rows(rng: np.random.Generator, number: int, streams: int, rows: int) -> list[Any]:
