@@ -36,8 +36,6 @@ def near(left, right):
     return (left["v"] - right["v"]).abs() < 4
 
 
-
-
 def join_of(name, aliases, diffuse, *, pairs=None):
     inputs = {alias: "pq"[i % 2] if i < 3 else "big" for i, alias in enumerate(aliases)}
     windows = {alias: f"{(1.5, 2, 0.5, 3, 1, 0.5)[i]}s" for i, alias in enumerate(aliases)}

@@ -98,7 +98,12 @@ def measured(
     found: dict[str, list[float]] = {"diffusion": [], "packing": [], "busiest": [], "mean": [], "copies": []}
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         coordinator = Coordinator(
-            layout, nodes, placement, directory=str(Path(folder, "checkpoint")), executor=InProcess(), sinks={}
+            layout,
+            nodes,
+            placement,
+            directory=str(Path(folder, "checkpoint")),
+            executor=InProcess(),
+            sinks={},
         )
         coordinator.recover()
         for number in range(batches):

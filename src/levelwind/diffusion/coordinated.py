@@ -42,8 +42,8 @@ SLOTS_PER_WINDOW = 10
 ROWS_PER_SLOT = 50
 # Orders of the other streams that are tried for each path: a first stream each for up to nine streams.
 MOST_ORDERS = 8
-# What a row meets because nothing is asked counts so many times: selectivities may not have been measured yet,
-# and be stated as 1. Any condition is better than none.
+# What a row meets because nothing is asked counts so many times: selectivities may not have been measured
+# yet, and be stated as 1. Any condition is better than none.
 UNASKED = 10.0
 
 

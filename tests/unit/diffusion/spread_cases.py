@@ -8,7 +8,6 @@ from levelwind.diffusion.harness import Rows, naive_groups
 from levelwind.diffusion.join import JoinShape, Measured
 from levelwind.diffusion.router import new_router
 
-
 # A case without a group is drawn anew so often; some stay, for nothing must be found there.
 MOST_DRAWS = 4
 
