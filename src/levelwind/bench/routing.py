@@ -1,7 +1,7 @@
 """CPU of the whole step that sends the rows of a spread join, against that of the busiest part that joins.
 
-Streams of points; neighbours in a group are close in the plane, a condition that no index spares. It
-is spread over 30 instances, each on a node of its own, and runs in this process through the same coordinator
+Streams of points; neighbours in a group are at most a wide band apart in eight dimensions. The join is
+spread over 30 instances, each on a node of its own, and runs in this process through the same coordinator
 as on Spark. A step of the diffusion reads its state back, counts rows, thinks choices over, lays segments or
 paths, gathers the rows of each instance, tells paths to all hops, and saves; making the bytes ready that go
 to other nodes is counted, too. All instances work at a time, so the diffusion holds the join up where it
@@ -31,24 +31,21 @@ from levelwind.runtime.program import Layout
 from levelwind.testing.sides import network_of
 
 NAME = "routing"
-INSTANCES, DIMENSIONS = 30, 2
+INSTANCES, DIMENSIONS, BAND = 30, 8, 0.15
 # Rows of a batch, all streams together; how long a batch is in event time, and the windows.
 ROWS, BATCH_S, WINDOW_S = 10_000, 10, 10
 BATCHES = 4
-# Of each row, in the next stream's window.
-PARTNERS = 1.0
 CASES = [(method, streams) for streams in (3, 6) for method in ("atr", "ctr")]
 MOST_US = 20.0
 
 
-def document(method: str, streams: int, rows: int, instances: int) -> dict[str, Any]:
+def document(method: str, streams: int, instances: int) -> dict[str, Any]:
     """The join, spread."""
     names = [f"s{k}" for k in range(streams)]
     values = [f"v{k}" for k in range(DIMENSIONS)]
 
     def near(one: str, other: str) -> str:
-        far = " + ".join(f"({one}.{v} - {other}.{v}) * ({one}.{v} - {other}.{v})" for v in values)
-        return f"{far} < {distance(rows / streams * WINDOW_S / BATCH_S) ** 2:.9f}"
+        return " and ".join(f"abs({one}.{v} - {other}.{v}) <= {BAND}" for v in values)
 
     join = {
         "name": "near", "kind": "multijoin", "inputs": {name: name for name in names},
@@ -62,14 +59,6 @@ def document(method: str, streams: int, rows: int, instances: int) -> dict[str, 
         "streams": {name: {"schema": schema, "time": "ts"} for name in names},
         "operators": [join],
     }
-
-
-def distance(inside: float) -> float:
-    """How far apart partners may be, if a row is to have `PARTNERS` of so many points of the unit square.
-
-    By the area of a disc, π · r²; the edges of the square take some away.
-    """
-    return float(np.sqrt(PARTNERS / inside / np.pi))
 
 
 def batch_rows(rng: np.random.Generator, number: int, streams: int, rows: int) -> list[Any]:
@@ -87,7 +76,7 @@ def measured(
     method: str, streams: int, *, batches: int, rows: int, instances: int, seed: int
 ) -> dict[str, list[float]]:
     """CPU seconds of the diffusion (of it those that make bytes ready) and of each instance, by batch."""
-    layout = Layout(network_of(document(method, streams, rows, instances)))
+    layout = Layout(network_of(document(method, streams, instances)))
     nodes = tuple(f"n{i}" for i in range(instances + 1))
     placement = {}
     for box in layout.boxes:
