@@ -26,23 +26,38 @@ WHERE = {
     2: "abs(a.v - b.v) < 3",
     3: "abs(a.v - b.v) < 4 and (b.k = c.k or b.v > c.v)",
     4: "abs(a.v - b.v) < 5 and c.v <> d.v and a.v <= d.v + 8",
+    5: "abs(a.v - b.v) < 4 and b.k = c.k and abs(c.v - d.v) < 3 and d.k = e.k",
+    6: "abs(a.v - b.v) < 4 and b.k = c.k and abs(c.v - d.v) < 3 and d.k = e.k and a.v <= f.v",
 }
 
 
-def network(streams, diffuse, hops):
-    aliases = "abcd"[:streams]
+def near(left, right):
+    """A condition in Python."""
+    return (left["v"] - right["v"]).abs() < 4
+
+
+def join_of(name, aliases, diffuse, *, pairs=None):
     inputs = {alias: "pq"[i % 2] if i < 3 else "big" for i, alias in enumerate(aliases)}
-    windows = {alias: f"{(1.5, 2, 0.5, 3)[i]}s" for i, alias in enumerate(aliases)}
-    join = {
-        "name": "trio",
-        "kind": "multijoin",
-        "inputs": inputs,
-        "windows": windows,
-        "where": WHERE[streams],
-    }
+    windows = {alias: f"{(1.5, 2, 0.5, 3, 1, 0.5)[i]}s" for i, alias in enumerate(aliases)}
+    join = {"name": name, "kind": "multijoin", "inputs": inputs, "windows": windows}
+    if pairs:
+        join["pairs"] = pairs
+    else:
+        join["where"] = WHERE[len(aliases)]
     if diffuse:
         join["diffuse"] = diffuse
-    told = {
+    return join
+
+
+def document(operators, last, hops):
+    after = {
+        "name": "after",
+        "kind": "aggregate",
+        "input": last,
+        "window": {"size": "2s"},
+        "compute": {"n": "count(*)"},
+    }
+    return {
         "name": "t",
         "hops": hops,
         "streams": {
@@ -51,18 +66,49 @@ def network(streams, diffuse, hops):
         },
         "operators": [
             {"name": "big", "kind": "filter", "input": "q", "where": "v > 2"},
-            join,
-            {
-                "name": "after",
-                "kind": "aggregate",
-                "input": "trio",
-                "window": {"size": "2s"},
-                "compute": {"n": "count(*)", "f": "first(`a.v`)"},
-            },
+            *operators,
+            after,
         ],
         "outputs": {"trio": {"input": "trio"}, "after": {"input": "after"}},
     }
+
+
+def network(streams, diffuse, hops):
+    told = document([join_of("trio", "abcdef"[:streams], diffuse)], "trio", hops)
+    told["operators"][-1]["compute"]["f"] = "first(`a.v`)"
     return parse_network(told).network
+
+
+def two_joins(diffuse, hops):
+    """Two spread joins; one reads what the other finds."""
+    renamed = {
+        "name": "found",
+        "kind": "map",
+        "input": "trio",
+        "select": {"ts": "join_time", "k": "`a.k`", "v": "`b.v`"},
+    }
+    second = {
+        "name": "again",
+        "kind": "multijoin",
+        "inputs": {"x": "found", "y": "p"},
+        "windows": {"x": "1s", "y": "1.5s"},
+        "where": "abs(x.v - y.v) < 2",
+    }
+    if diffuse:
+        second["diffuse"] = {**diffuse, "instances": 2}
+    return parse_network(document([join_of("trio", "abc", diffuse), renamed, second], "again", hops)).network
+
+
+def by_pairs(diffuse, hops):
+    """With a condition in Python."""
+    asked = [
+        {"inputs": ["a", "b"], "function": f"{__name__}:near"},
+        {"inputs": ["b", "c"], "function": f"{__name__}:near"},
+    ]
+    return parse_network(document([join_of("trio", "abc", diffuse, pairs=asked)], "trio", hops)).network
+
+
+OTHERS = {"two joins": two_joins, "pairs": by_pairs}
 
 
 SPREAD = {
@@ -76,7 +122,9 @@ _LAYOUTS = {}
 def layout(streams, method, hops):
     key = streams, method, hops
     if key not in _LAYOUTS:
-        _LAYOUTS[key] = Layout(network(streams, SPREAD.get(method), hops))
+        make = OTHERS.get(streams)
+        diffuse = SPREAD.get(method)
+        _LAYOUTS[key] = Layout(make(diffuse, hops) if make else network(streams, diffuse, hops))
     return _LAYOUTS[key]
 
 
@@ -158,7 +206,7 @@ def batches(draw):
     return told
 
 
-def outcome(of, placement, told, moved, died, closed=()):
+def outcome(of, placement, told, moved, died, closed=(), look=None):
     folder = tempfile.mkdtemp()
     try:
         world = World(folder, of, placement)
@@ -166,16 +214,14 @@ def outcome(of, placement, told, moved, died, closed=()):
             world.step(number, batch, moved[number], died[number])
             if number in closed:
                 world.close_and_go_on()
+        if look is not None:
+            look(world)
         return world.rows()
     finally:
         shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize("streams", [2, 3, 4])
-@pytest.mark.parametrize("method", ["atr", "ctr", "auto"])
-@settings(max_examples=6)
-@given(data=st.data(), told=batches())
-def test_same_rows_as_the_plain_join(method, streams, data, told):
+def check(method, streams, data, told):
     nothing = [[]] * len(told)
     # Most runs are closed once or twice on their way, and go on.
     closed = data.draw(st.sets(st.integers(0, len(told) - 1), max_size=2))
@@ -198,3 +244,26 @@ def test_same_rows_as_the_plain_join(method, streams, data, told):
     ]
     died = [data.draw(st.lists(st.sampled_from(["before", "after", "publish"]), max_size=1)) for _ in told]
     assert outcome(spread, placement, told, moved, died, closed) == expected
+    return len(expected["trio"]), len(expected["after"])
+
+
+@pytest.mark.parametrize("streams", [2, 3, 4])
+@pytest.mark.parametrize("method", ["atr", "ctr", "auto"])
+@settings(max_examples=6)
+@given(data=st.data(), told=batches())
+def test_same_rows_as_the_plain_join(method, streams, data, told):
+    check(method, streams, data, told)
+
+
+@pytest.mark.parametrize("streams", [5, 6, "two joins", "pairs"])
+@pytest.mark.parametrize("method", ["atr", "ctr", "auto"])
+def test_same_rows_of_many_streams_of_two_joins_and_of_conditions_in_python(method, streams):
+    found = []
+
+    @settings(max_examples=3)
+    @given(data=st.data(), told=batches())
+    def same(data, told):
+        found.append(check(method, streams, data, told))
+
+    same()
+    assert max(groups for groups, _ in found) > 0, "no example has a group"

@@ -119,11 +119,12 @@ def test_same_rows_in_many_cases(server, inputs, plain, tmp_path, streams, metho
     if method == "atr":
         diffuse["segment"] = "1s"
     seed = CASES.index((streams, method, instances, hops))
-    carry_out(server, inputs, plain(streams), tmp_path, streams, diffuse, hops, seed)
+    said = carry_out(server, inputs, plain(streams), tmp_path, streams, diffuse, hops, seed)
+    assert said["moved"] > 0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("method", "hops"), [("atr", "within"), ("ctr", "next")])
+@pytest.mark.parametrize(("method", "hops"), [("atr", "within"), ("ctr", "next"), ("auto", "within")])
 def test_same_rows_after_the_driver_was_killed(inputs, plain, tmp_path, method, hops):
     document = network(inputs, tmp_path / "out", 3, {"method": method, "instances": 2}, hops)
     file = same_rows.write_network(tmp_path / "net.yaml", document)
@@ -136,6 +137,7 @@ def test_same_rows_after_the_driver_was_killed(inputs, plain, tmp_path, method, 
         "--checkpoint",
         tmp_path / "checkpoint",
     ]
+    killed = []
     for turn in range(3):
         process = subprocess.Popen(
             same_rows.command(file, *arguments, "--run-dir", tmp_path / f"run{turn}"),
@@ -155,8 +157,11 @@ def test_same_rows_after_the_driver_was_killed(inputs, plain, tmp_path, method, 
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
+            killed.append(process.returncode == -signal.SIGKILL)
         else:
             out, _ = process.communicate(timeout=600)
             assert process.returncode == 0
             assert json.loads(out)
+    # Both were alive, with commits behind them and files ahead.
+    assert killed == [True, True]
     assert not difference(rows_of(tmp_path / "out" / "trio"), plain(3))

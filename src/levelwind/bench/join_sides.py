@@ -22,6 +22,8 @@ from levelwind.bench.runtime_worlds import (
     file_source,
     watch,
 )
+from levelwind.model import JoinPart, Network
+from levelwind.runtime.program import Layout
 from levelwind.spark.session import start_session
 from levelwind.testing.loopback import LoopbackCluster
 from levelwind.testing.sides import answer, network_of
@@ -94,7 +96,9 @@ def document(shape: Shape, folder: Path, instances: int, method: str = "atr") ->
     if instances > 1:
         # So short that all instances have about as much of every batch, for which all wait.
         length = 1000 // (SEGMENTS * instances)
-        join["diffuse"] = {"method": method, "instances": instances, "segment": f"{length}ms"}
+        join["diffuse"] = {"method": method, "instances": instances}
+        if method == "atr":
+            join["diffuse"]["segment"] = f"{length}ms"
     count = {
         "name": "counted", "kind": "aggregate", "input": "trio", "window": {"size": "1s"},
         "compute": {"n": "count(*)"}, "cost": "1us",
@@ -134,19 +138,20 @@ def by_hand(shape: Shape) -> str:
     """
 
 
-def standing(instances: int, nodes: Sequence[str]) -> dict[str, str]:
-    """Parts on all nodes in turn, what sends and what fuses on the first."""
-    placement = {"trio": nodes[0], "counted": nodes[0]}
-    if instances > 1:
-        placement["trio[in]"] = nodes[0]
-        placement |= {f"trio[{i}]": nodes[i % len(nodes)] for i in range(instances)}
+def standing(network: Network, nodes: Sequence[str]) -> dict[str, str]:
+    """Parts on all nodes in turn, all hops of an instance on one; what sends and what fuses on the first."""
+    placement = {}
+    for box in Layout(network).boxes:
+        spec = box.operator.spec
+        number = spec.instance if isinstance(spec, JoinPart) else 0
+        placement[box.name] = nodes[number % len(nodes)]
     return placement
 
 
-def spread_side(shape: str, data: str, batches: int, instances: int) -> dict[str, Any]:
+def spread_side(shape: str, data: str, batches: int, instances: int, method: str = "atr") -> dict[str, Any]:
     """Ours on the cores of this machine."""
-    network = network_of(document(SHAPES[shape], Path(data), instances))
-    placement = standing(instances, [f"n{k + 1}" for k in range(CORES)])
+    network = network_of(document(SHAPES[shape], Path(data), instances, method))
+    placement = standing(network, [f"n{k + 1}" for k in range(CORES)])
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         seen = watch(network, folder=Path(folder), placement=placement, batches=batches)
     return _told(seen, placement)
@@ -162,9 +167,10 @@ def capped_side(shape: str, data: str, batches: int) -> dict[str, Any]:
         nodes = cluster.nodes(CAP)
         session = start_session(cluster.master, cluster.configuration, log=Path(folder, "spark.log"))
         for instances in INSTANCES:
-            placement = standing(instances, nodes.names)
+            network = network_of(document(SHAPES[shape], Path(data), instances))
+            placement = standing(network, nodes.names)
             seen = watch(
-                network_of(document(SHAPES[shape], Path(data), instances)),
+                network,
                 folder=Path(folder, str(instances)),
                 nodes=nodes,
                 placement=placement,

@@ -28,6 +28,7 @@ BENCHMARKS = {
     "deep": "one more hop between nodes, against a batch without hops",
     "throughput": "rows per second through a split aggregate, against the same plain query",
     "join": "a three-way band join on several instances, against buckets by hand in a plain query",
+    "routing": "CPU of sending rows of a spread join to 30 instances, against that of the busiest of them",
     "state": "bytes that a checkpoint writes, against the bytes of what has changed",
     "steady": "memory and checkpoint of a run that goes on at one rate, last third against second",
     "moves": "a batch with moves, against those around it; time and bytes per operator and window",

@@ -28,7 +28,7 @@ Algorithm = Literal[
 # 17% of the groups of three streams, and coordinated routing loses 11% and finds 14% twice.
 BASELINES: Mapping[Algorithm, str] = {
     "centralised": "all rows to one host",
-    "semantics_unaware": "each row to one host by load alone: groups whose rows do not meet are lost",
+    "semantics_unaware": "each row to one host, in turn by speed: groups whose rows do not meet are lost",
     "atr_unoptimised": "aligned routing with a fixed master and fixed segments",
     "ctr_unoptimised": "coordinated routing with covers chosen by chance",
 }

@@ -29,7 +29,8 @@ def check(seed, method, *, new_windows=False):
 @pytest.mark.parametrize("method", ["atr", "ctr", None])
 def test_spread_join_is_the_join(method):
     cases = [check(seed, method) for seed in range(100)]
-    # The cases are not empty, and there were many switches.
+    # Most cases are not empty, and there were many switches.
+    assert sum(groups > 0 for groups, _ in cases) >= 80
     assert sum(groups for groups, _ in cases) > 10_000
     assert method == "ctr" or sum(eras for _, eras in cases) > 200
 
@@ -45,7 +46,9 @@ def test_spread_join_is_the_join_when_windows_change(method):
 @pytest.mark.parametrize("method", ["atr", "ctr", None])
 def test_spread_join_is_the_join_in_thousands_of_cases(method):
     groups = [check(seed, method)[0] for seed in range(1000, 1900)]
-    assert np.count_nonzero(groups) > 450
+    filled = np.count_nonzero(groups) / len(groups)
+    print(f"\n{filled:.0%} of {len(groups)} cases have groups, {sum(groups):,} in all")
+    assert filled >= 0.8
 
 
 @pytest.mark.slow
