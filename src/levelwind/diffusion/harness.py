@@ -147,6 +147,19 @@ def fused_groups(
         known = np.concatenate([known, at])
         spans = np.array(router.shape.windows_us)[rows.streams[known]]
         known = known[rows.times[known] >= watermark - spans]
+    found = _found(rows, held, paths, aligned, windows, again)
+    return Fused(found, router.next_number)
+
+
+def _found(
+    rows: Rows,
+    held: dict[tuple[int, int], _Held],
+    paths: Mapping[tuple[int, int, int], Path],
+    aligned: set[int],
+    windows: Mapping[int, Sequence[int]],
+    again: Mapping[int, frozenset[int]],
+) -> Counter[Group]:
+    """The groups of all hosts; by era the windows, and the rows that were known before it."""
     found: Counter[Group] = Counter()
     for (era, host), place in held.items():
         if era in aligned:
@@ -158,7 +171,7 @@ def fused_groups(
                 for group in _along(rows, windows[era], held, paths[era, slot, stream], host, row)
             ]
         found.update(group for group in groups if not again[era].issuperset(group))
-    return Fused(found, router.next_number)
+    return found
 
 
 def _joined(rows: Rows, windows: Sequence[int], place: _Held) -> list[Group]:

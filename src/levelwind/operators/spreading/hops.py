@@ -119,9 +119,7 @@ class Hop:
                 self._grow(known, stream, frame, tables, found)
         after = self._remembered(state, found, bool(looking))
         newest = self._newest(state, inputs[n].rows)
-        for name, window in zip(joiner.aliases, newest, strict=True):
-            if after.marks.get(WINDOW + name) != window:
-                after = after.with_mark(WINDOW + name, window)
+        after = self._with_windows(after, newest)
         if BEGINNING < watermark < END:
             paths_table = paths_table.evict(watermark).compact()
             spans = longest_windows(paths_table.frames(), newest)
@@ -161,6 +159,12 @@ class Hop:
         if table.segments and WINDOW + self.joiner.aliases[0] not in state.marks:
             table = Table(UNTIL).append(with_windows(one_frame(table.frames()), windows))
         return table.append(with_windows(rows, windows)) if rows.height else table
+
+    def _with_windows(self, state: State, windows_us: Sequence[int]) -> State:
+        for name, window in zip(self.joiner.aliases, windows_us, strict=True):
+            if state.marks.get(WINDOW + name) != window:
+                state = state.with_mark(WINDOW + name, window)
+        return state
 
     def _newest(self, state: State, paths: pl.DataFrame) -> Sequence[int]:
         """The windows by which paths are laid now, as far as is known here."""
