@@ -143,38 +143,60 @@ def _amount(work: Work, node: Ints, operator: int) -> float:
 @compiled
 def _change(work: Work, node: Ints, unit: int, target: int, stamp: Ints, left: Ints) -> tuple[float, float]:
     """How the costs of a unit's node and of ``target`` change when it moves there."""
-    home = node[unit]
-    given, taken = 0.0, 0.0
-    for after in range(2):
-        left[1] += 1
-        if after:
-            node[unit] = target
-        for m in range(work.member_start[unit], work.member_start[unit + 1]):
-            operator = work.members[m]
-            given, taken = _counted(work, node, operator, home, target, stamp, left[1], given, taken, after)
-            for k in range(work.reader_start[operator], work.reader_start[operator + 1]):
-                other = work.readers[k]
-                given, taken = _counted(work, node, other, home, target, stamp, left[1], given, taken, after)
-            for k in range(work.source_start[operator], work.source_start[operator + 1]):
-                other = work.sources[k]
-                given, taken = _counted(work, node, other, home, target, stamp, left[1], given, taken, after)
+    home, change = node[unit], np.zeros(2)
+    _count(work, node, unit, -1.0, change, home, target, stamp, left)
+    node[unit] = target
+    _count(work, node, unit, 1.0, change, home, target, stamp, left)
     node[unit] = home
-    return (given / work.cpu[home] if home >= 0 else 0.0), taken / work.cpu[target]
+    return change[0] / work.cpu[home], change[1] / work.cpu[target]
 
 
 @compiled
-def _counted(
-    work: Work, node: Ints, operator: int, home: int, target: int, stamp: Ints, mark: int,
-    given: float, taken: float, after: int,
-) -> tuple[float, float]:  # fmt: skip
-    """Count an operator on one of two nodes, once a mark: what it costs now is less, or more, than before."""
+def _count(
+    work: Work,
+    node: Ints,
+    unit: int,
+    sign: float,
+    change: Floats,
+    one: int,
+    other: int,
+    stamp: Ints,
+    left: Ints,
+) -> None:
+    """Add what a unit's operators and their neighbours cost where they stand, each once, times ``sign``.
+
+    Those on node ``one`` count in the first place of ``change``, those on ``other`` in the second, no others;
+    with −1 for both every node has a place of its own.
+    """
+    left[1] += 1
+    for m in range(work.member_start[unit], work.member_start[unit + 1]):
+        operator = work.members[m]
+        _count_one(work, node, operator, sign, change, one, other, stamp, left[1])
+        for k in range(work.reader_start[operator], work.reader_start[operator + 1]):
+            _count_one(work, node, work.readers[k], sign, change, one, other, stamp, left[1])
+        for k in range(work.source_start[operator], work.source_start[operator + 1]):
+            _count_one(work, node, work.sources[k], sign, change, one, other, stamp, left[1])
+
+
+@compiled
+def _count_one(
+    work: Work,
+    node: Ints,
+    operator: int,
+    sign: float,
+    change: Floats,
+    one: int,
+    other: int,
+    stamp: Ints,
+    mark: int,
+) -> None:
+    """Count one operator, unless it was counted with this mark or stands nowhere."""
     place = node[work.unit[operator]]
-    if stamp[operator] == mark or (place != home and place != target) or place < 0:
-        return given, taken
+    if stamp[operator] == mark or place < 0 or (one >= 0 and place != one and place != other):
+        return
     stamp[operator] = mark
-    amount = _amount(work, node, operator)
-    amount = amount if after else -amount
-    return (given + amount, taken) if place == home else (given, taken + amount)
+    at = place if one < 0 else int(place == other)
+    change[at] += sign * _amount(work, node, operator)
 
 
 @compiled
@@ -354,29 +376,12 @@ def _laid(work: Work, node: Ints, free: Flags, share: float, stamp: Ints, left: 
 @compiled
 def _put(work: Work, node: Ints, units: Ints, target: int, cost: Floats, stamp: Ints, left: Ints) -> None:
     """Place units that are on no node, and count what that costs everyone who is on one."""
+    change = np.zeros(len(cost))
     for unit in units:
-        for after in range(2):
-            left[1] += 1
-            if after:
-                node[unit] = target
-            for m in range(work.member_start[unit], work.member_start[unit + 1]):
-                operator = work.members[m]
-                _recount(work, node, operator, cost, stamp, left[1], after)
-                for k in range(work.reader_start[operator], work.reader_start[operator + 1]):
-                    _recount(work, node, work.readers[k], cost, stamp, left[1], after)
-                for k in range(work.source_start[operator], work.source_start[operator + 1]):
-                    _recount(work, node, work.sources[k], cost, stamp, left[1], after)
-
-
-@compiled
-def _recount(work: Work, node: Ints, operator: int, cost: Floats, stamp: Ints, mark: int, after: int) -> None:
-    """Take what an operator costs off its node, or put it on, once a mark."""
-    place = node[work.unit[operator]]
-    if stamp[operator] == mark or place < 0:
-        return
-    stamp[operator] = mark
-    amount = _amount(work, node, operator) / work.cpu[place]
-    cost[place] += amount if after else -amount
+        _count(work, node, unit, -1.0, change, -1, -1, stamp, left)
+        node[unit] = target
+        _count(work, node, unit, 1.0, change, -1, -1, stamp, left)
+    cost += change / work.cpu
 
 
 @compiled
