@@ -153,8 +153,8 @@ def spread_side(shape: str, data: str, batches: int, instances: int, method: str
     network = network_of(document(SHAPES[shape], Path(data), instances, method))
     placement = standing(network, [f"n{k + 1}" for k in range(CORES)])
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        seen = watch(network, folder=Path(folder), placement=placement, batches=batches)
-    return _told(seen, placement)
+        seen = watch(network, folder=Path(folder), placement=placement, closing=True)
+    return _told(seen, placement, batches)
 
 
 def capped_side(shape: str, data: str, batches: int) -> dict[str, Any]:
@@ -174,11 +174,11 @@ def capped_side(shape: str, data: str, batches: int) -> dict[str, Any]:
                 folder=Path(folder, str(instances)),
                 nodes=nodes,
                 placement=placement,
-                batches=batches,
                 on_step=_Warm(cluster).count,
                 session=session,
+                closing=True,
             )
-            found[str(instances)] = {**_told(seen, placement), "capped": cluster.capped}
+            found[str(instances)] = {**_told(seen, placement, batches), "capped": cluster.capped}
             cluster.cap(None)
     return found
 
@@ -215,18 +215,23 @@ class _Warm:
             self.cluster.cap(CAP)
 
 
-def _told(seen: Sequence[Seen], placement: Mapping[str, str]) -> dict[str, Any]:
-    """What came of a run: times of batches, groups, and CPU seconds of the join, all of it and by node."""
+def _told(seen: Sequence[Seen], placement: Mapping[str, str], batches: int) -> dict[str, Any]:
+    """What came of a run: times of batches, groups, and CPU seconds of the join, all of it and by node.
+
+    Groups count to the very end: a row that is routed in coordination looks for partners once the watermark
+    has passed it, which for the last rows of all is when the run is closed.
+    """
     number = {box.name: box.index for box in seen[0].step.program.layout.boxes}
     own = {number[name] for name in placement if name != "counted"}
+    timed = seen[:batches]
     return {
-        "batch_s": batch_seconds(seen),
+        "batch_s": batch_seconds(timed),
         "groups": sum(
             box.rows_out for each in seen for _, box in each.step.boxes if box.box == number["trio"]
         ),
-        "join_cpu_s": [sum(b.cpu_s for _, b in each.step.boxes if b.box in own) for each in seen],
+        "join_cpu_s": [sum(b.cpu_s for _, b in each.step.boxes if b.box in own) for each in timed],
         "node_cpu_s": [
-            [sum(b.cpu_s for r, b in each.step.boxes if r.node == node and b.box in own) for each in seen]
+            [sum(b.cpu_s for r, b in each.step.boxes if r.node == node and b.box in own) for each in timed]
             for node in range(len(seen[0].step.program.nodes))
         ],
     }

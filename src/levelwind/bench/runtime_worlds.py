@@ -61,8 +61,9 @@ def watch(
     on_step: Callable[[Step], None] | None = None,
     session: Any = None,
     reuse: bool = False,
+    closing: bool = False,
 ) -> list[Seen]:
-    """Run a network on this machine, and say what happened; the closing step is left out.
+    """Run a network on this machine, and say what happened; the closing step is left out unless asked for.
 
     Runs to the end of the sources, or stops after a number of ``batches`` with everything open left open.
     ``folder`` is that of the run: a second run there goes on where the first one stopped. Equal operators are
@@ -71,7 +72,7 @@ def watch(
     seen: list[Seen] = []
 
     def note(step: Step) -> None:
-        if step.commit.closed:
+        if step.commit.closed and not closing:
             return
         if on_step is not None:
             on_step(step)

@@ -272,6 +272,18 @@ def join_orders(shape: JoinShape, measured: Measured) -> Ints:
     return np.array(found, dtype=np.int64).reshape(shape.streams, -1, shape.streams - 1)
 
 
+def looks_per_s(shape: JoinShape, measured: Measured) -> float:
+    """Rows and partial groups per second that look for partners, each once however many hosts answer."""
+    partners, total = measured.met(shape, UNASKED), 0.0
+    for stream, order in enumerate(join_orders(shape, measured)[:, 0].tolist()):
+        entering, bound = measured.rates[stream], [stream]
+        for k in order:
+            total += entering
+            entering *= float(partners[bound, k].min())
+            bound.append(k)
+    return total
+
+
 def _orders(stream: int, partners: Floats) -> Iterator[list[int]]:
     """Orders, each once; those that begin with few partners first."""
     others = sorted((k for k in range(len(partners)) if k != stream), key=lambda k: (partners[stream, k], k))

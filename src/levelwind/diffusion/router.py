@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from levelwind.diffusion.aligned import Reign, new_reign
-from levelwind.diffusion.coordinated import CoordinatedEra, Path, new_era
+from levelwind.diffusion.coordinated import CoordinatedEra, Path, looks_per_s, new_era
 from levelwind.diffusion.hosts import Hosts, Reported
 from levelwind.diffusion.join import FIRST, MICROSECONDS, Ints, JoinShape, Measured
 from levelwind.diffusion.profiling import Profile
@@ -123,7 +123,7 @@ class Router:
             return False
         self.thought_us = latest
         rates = [max(count / self.counted_s, 1e-6) for count in self.counted]
-        self.measured = replace(self.measured, rates=tuple(rates))
+        self._know(replace(self.measured, rates=tuple(rates)))
         known = [*rates, *(chance for row in self.measured.selectivity for chance in row), self.batch_s]
         if len(known) == len(self.advised) and all(
             CALM * old <= new <= old / CALM for old, new in zip(self.advised, known, strict=True)
@@ -146,7 +146,18 @@ class Router:
         self.hosts.hear(reported)
         if reported.selectivity:
             rates, unlinked = self.measured.rates, self.shape.unlinked
-            self.measured = Measured.of_pairs(rates, reported.selectivity, otherwise, unlinked)
+            self._know(Measured.of_pairs(rates, reported.selectivity, otherwise, unlinked))
+
+    def _know(self, measured: Measured) -> None:
+        """Go by other figures from now on. What paths have planned for hosts is reckoned anew by them.
+
+        Else what was planned by a guess that is far too high, as that all rows agree, would never be made up
+        for: the host that a slot more or less had fallen to would get everything, or nothing, for long.
+        """
+        if self.eras and isinstance(self.eras[-1], CoordinatedEra):
+            before = looks_per_s(self.shape, self.measured)
+            self.hosts.planned_s *= looks_per_s(self.shape, measured) / before
+        self.measured = measured
 
     def renew(self, shape: JoinShape) -> None:
         """Begin anew with other windows. Rows from now on are no part of the eras so far.

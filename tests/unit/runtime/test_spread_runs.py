@@ -135,6 +135,21 @@ def test_unequal_nodes_are_loaded_in_proportion(tmp_path, method):
     assert np.abs(load / load.mean() - 1).max() <= 0.1
 
 
+def test_coordinated_work_is_even_once_a_selectivity_is_known_that_nobody_stated(tmp_path):
+    # Until something is measured all rows count as partners of all: what that plans must not weigh forever.
+    three = network(
+        {"method": "ctr", "instances": 12}, windows="5s", aliases="abc", where="a.v = b.v and b.v = c.v"
+    )
+    world = World(tmp_path, three, Cluster.equal(12))
+    rng = np.random.default_rng(5)
+    for number in range(8):
+        world.step(rng, number * 5, 5, [100, 100, 100], 200)
+    later = np.array(world.executor.steps)[2:]
+    shares = later.sum(axis=0) / later.sum() * 12
+    print(f"\nwork over its mean {shares.round(2)}")
+    assert np.abs(shares - 1).max() <= 0.1
+
+
 @pytest.mark.parametrize("instances", [2, 4])
 def test_work_stays_even_where_windows_are_much_longer_than_segments(tmp_path, instances):
     # All hosts get nearly all copies; who has the rows of the master has the work, for a window to come.

@@ -5,7 +5,7 @@ Everything here is a function of its arguments alone, so that the step can be ma
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,10 +13,12 @@ import numpy as np
 from levelwind.operators.join_pairs import CHUNK, stretches
 from levelwind.operators.multijoin.condition import Conjunct
 from levelwind.operators.multijoin.index import Index
-from levelwind.operators.multijoin.meeting import BY_TIME, Meeting
+from levelwind.operators.multijoin.meeting import BY_TIME, Flags, Meeting
 from levelwind.operators.multijoin.partials import Partials, columns_of, gathered
 from levelwind.operators.timespans import Numbers, minus, plus
 
+# Of groups and rows by their positions, pair by pair: which may meet at all, whatever the condition says.
+Meant = Callable[[Numbers, Numbers], Flags]
 # A search by another value than the time is tried if the time leaves more candidates than that per group.
 _MANY = 4
 # From so many candidates on a compiled loop thins them out: it is not worth loading for fewer.
@@ -111,9 +113,18 @@ def thinned(
 
 
 def admitted(
-    meeting: Meeting, partials: Partials, target: int, found: Candidates, group: Numbers, row: Numbers
+    meeting: Meeting,
+    partials: Partials,
+    target: int,
+    found: Candidates,
+    group: Numbers,
+    row: Numbers,
+    meant: Meant | None = None,
 ) -> Partials:
-    """Of pairs of a group and a row, those that are groups of one more input as far as can be told."""
+    """Of pairs of a group and a row, those that are groups of one more input as far as can be told.
+
+    What is asked of both together is asked last, of the pairs that are left.
+    """
     member = meeting.members[target]
     bound = tuple(partials.at)
     keep = np.ones(len(row), dtype=np.bool_) if found.below is None else row < found.below
@@ -128,6 +139,8 @@ def admitted(
             codes, _ = meeting.codes(number)
             own = codes[target][row]
             keep &= (own >= 0) & (own == codes[other][partials.at[other][group]])
+    if meant is not None:
+        keep &= meant(group, row)
     if not keep.all():
         group, row, times = group[keep], row[keep], times[keep]
     fails = None if partials.fails is None else partials.fails[group]
@@ -159,15 +172,21 @@ def agreeing(meeting: Meeting, partials: Partials, conjunct: Conjunct) -> Partia
 
 
 def extended(
-    meeting: Meeting, partials: Partials, target: int, *, known: bool = False, chunk: int = CHUNK
+    meeting: Meeting,
+    partials: Partials,
+    target: int,
+    *,
+    known: bool = False,
+    meant: Meant | None = None,
+    chunk: int = CHUNK,
 ) -> Iterator[Partials]:
-    """The partial groups with one more input, a bounded number at a time.
+    """The partial groups with one more input, a bounded number at a time; of all pairs those ``meant``.
 
     Costs O((groups + rows) log rows) and the candidates; O(chunk) memory.
     """
     found = candidates(meeting, partials, target, known=known)
     pairs = thinned(meeting, partials, target, found, chunk)
-    pieces = (admitted(meeting, partials, target, found, group, row) for group, row in pairs)
+    pieces = (admitted(meeting, partials, target, found, group, row, meant) for group, row in pairs)
     return gathered(pieces, chunk // 8)
 
 

@@ -28,7 +28,7 @@ from levelwind.operators.multijoin import make_multijoin
 from levelwind.operators.multijoin.extending import extended
 from levelwind.operators.multijoin.holding import WINDOW, freed
 from levelwind.operators.multijoin.kernel import STEPS, Multijoiner
-from levelwind.operators.multijoin.meeting import FAILS, Meeting, Member
+from levelwind.operators.multijoin.meeting import FAILS, Flags, Meeting, Member
 from levelwind.operators.multijoin.order import Pair, is_due, measure, total_names, with_total
 from levelwind.operators.multijoin.partials import Partials, bound_in_frame
 from levelwind.operators.protocol import Kernel, Stepped
@@ -256,27 +256,31 @@ class Hop:
         windows_us: Sequence[int],
     ) -> None:
         joiner, alias = self.joiner, self.joiner.aliases[target]
+        stream = bound[0]
         slots = kept.get_column(f"{alias}.{SLOT}").to_numpy()
         answers, low = known.answered(number, self.hop, self.instance)
         members = {k: Member.of(partials, joiner.clocks[k]) for k in bound}
         members[target] = Member.of(kept, joiner.clocks[target])
-        meeting = Meeting(joiner.condition, windows_us, members)
+        # The row that looks is the latest: as if nothing came after it.
+        latest = [0 if k == stream else window for k, window in enumerate(windows_us)]
+        meeting = Meeting(joiner.condition, latest, members)
         found.look_at(meeting, bound, target)
-        stream = bound[0]
-        looks_at = members[stream].times
+        looks_at, times = members[stream].times, members[target].times
         came = kept.get_column(f"{alias}.{ROUND}").to_numpy()
         came_before = partials.get_column(ROUND).to_numpy()
-        for groups in extended(meeting, bound_in_frame(meeting, bound), target, chunk=joiner.chunk):
-            looker, row = groups.at[stream], groups.at[target]
+
+        def meant(looker: Ints, row: Ints) -> Flags:
+            """Rows for which this host answers, without those at the same time that come later in order."""
             place = slots[row] - low
             inside = (place >= 0) & (place < answers.shape[1])
             mine = inside & answers[looker, np.where(inside, place, 0)]
-            time = members[target].times[row]
-            earlier = (time < looks_at[looker]) | ((time == looks_at[looker]) & (target < stream))
-            taken = mine & earlier
+            return mine if target < stream else mine & (times[row] < looks_at[looker])
+
+        start = bound_in_frame(meeting, bound)
+        for groups in extended(meeting, start, target, meant=meant, chunk=joiner.chunk):
+            looker, row = groups.at[stream], groups.at[target]
             rounds = np.maximum(came[row], came_before[looker])
-            if self.is_last:
-                taken &= rounds >= found.rounds
+            taken = rounds >= found.rounds if self.is_last else np.ones(len(rounds), dtype=np.bool_)
             if taken.any():
                 self._put_out(
                     known,
