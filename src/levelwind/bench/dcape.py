@@ -4,8 +4,11 @@ By number of nodes, and with policies and planners of ours beside. Up to five wo
 capped at a part of a core. The four plans of `query_plans` run as fast as they can with ``hops: next``: a
 batch takes as long as its fullest node. Throughput is rows that the outputs got per second of wall time, once
 warm. Contenders take turns, round after round, so that whatever else the machine does falls on all of them;
-those that a promise is about have more rounds than those that only fill the table. The full version is long:
-its runs are kept beside the results, and the same command goes on where it was interrupted.
+those that a promise is about have more rounds than those that only fill the table.
+
+The full version is long. It runs whatever the figures of seed 003 show in the same pass, each run once for
+both: `levelwind reproduce dcape` into the same folder finds all its runs there. They are kept as they end,
+and the same command goes on where it was interrupted.
 """
 
 from __future__ import annotations
@@ -19,15 +22,19 @@ from typing import Any
 
 from levelwind.balance.costs.prediction import Work, expected_work, fitted, relative_errors
 from levelwind.bench.result import Figure, Result, Settings, spread_of
-from levelwind.reproduce.dcape_pass import Effort, run_missing, summed_up
+from levelwind.reproduce.dcape import FIGURES
+from levelwind.reproduce.dcape_pass import EFFORTS, Effort, run_missing, summed_up
 from levelwind.reproduce.dcape_runs import CAP, Case, added_s, has_moved
 
 NAME = "dcape"
 PATTERNS = ("round_robin", "grouping")
 # What of ours stands beside the patterns: planners, and a policy that begins from round robin.
 BESIDE, OUR_POLICY = ("resilient", "correlation"), "replan"
-# Pairs of the patterns; rounds of what stands beside.
-ROUNDS, FULL_ROUNDS = (3, 1), (5, 2)
+# Rounds of the pairs of patterns, of what stands beside, and of what only fills the table. The short version
+# leaves the others for last: it may have no time for them.
+ROUNDS = range(3), range(2, 3), range(2, 3)
+FULL_ROUNDS = range(5), range(2), range(1)
+SHORT = Effort(rounds=len(ROUNDS[0]), batches=5, seconds=0.0)
 # Seconds after which no further run of the short version begins.
 MOST_S = 7.5 * 60.0
 # Every so many batches a join is moved; moves that are counted.
@@ -37,14 +44,14 @@ NOTHING_LOST, REGAINED, NOTHING, MOVE_COST = 0.10, 0.5, 0.03, 0.03
 Runs = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-def cases(full: bool) -> dict[Case, int]:
-    """What is run, in the order of a round, and how often."""
-    pairs, beside = FULL_ROUNDS if full else ROUNDS
-    found: dict[Case, int] = {}
+def cases(full: bool) -> dict[Case, range]:
+    """What is run, in the order of the table, and in which rounds."""
+    pairs, beside, table = FULL_ROUNDS if full else ROUNDS
+    found: dict[Case, range] = {}
 
-    def add(rounds: int, *wanted: Case) -> None:
+    def add(rounds: range, *wanted: Case) -> None:
         for case in wanted:
-            found[case] = max(rounds, found.get(case, 0))
+            found[case] = max(rounds, found.get(case, range(0)), key=len)
 
     for number in (2, 3, 4) if full else (2,):
         start = [_case(number, 3, planner) for planner in PATTERNS]
@@ -52,14 +59,14 @@ def cases(full: bool) -> dict[Case, int]:
         add(beside, replace(start[1], policy="degradation"))
         add(beside, *_ours(number, 3))
     add(beside, _case(1, 1), _case(1, 3), _case(2, 1))
-    add(1, replace(_case(2, 3, "grouping"), move_every=MOVE_EVERY, counted=MOVES * MOVE_EVERY))
+    add(table, replace(_case(2, 3, "grouping"), move_every=MOVE_EVERY, counted=MOVES * MOVE_EVERY))
     if full:
         add(beside, _case(1, 5), _case(1, 5, "grouping"))
         one = _case(1, 3, "grouping")
-        add(1, one, replace(one, policy="degradation"), *_ours(1, 3))
+        add(beside, one, replace(one, policy="degradation"), *_ours(1, 3))
         for number in (1, 2, 3, 4):
-            add(1, _case(number, 1))
-            add(1, *(_case(number, nodes, planner) for nodes in (2, 4, 5) for planner in PATTERNS))
+            add(table, _case(number, 1))
+            add(table, *(_case(number, nodes, planner) for nodes in (2, 4, 5) for planner in PATTERNS))
     return found
 
 
@@ -74,17 +81,28 @@ def _ours(number: int, nodes: int) -> list[Case]:
 
 def run(settings: Settings) -> Result:
     """Everything, and a line for each case in the notes."""
-    wanted = {case: settings.repeat or own for case, own in cases(settings.full).items()}
-    effort = Effort(rounds=max(wanted.values()), batches=5, seconds=0.0)
+    wanted = cases(settings.full)
+    if settings.repeat:
+        wanted = dict.fromkeys(wanted, range(settings.repeat))
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         kept = run_missing(
-            wanted,
-            effort,
+            with_figures(wanted) if settings.full else wanted,
+            EFFORTS[False] if settings.full else SHORT,
             (settings.full and settings.directory) or Path(folder),
             most_s=None if settings.full else MOST_S,
             tick=lambda done, total, what: settings.step(f"{done} of {total} runs, {what}"),
         )
     return summary(summed_up({case.name: kept.of(case) for case in wanted}), wanted)
+
+
+def with_figures(wanted: Mapping[Case, range]) -> dict[Case, range]:
+    """These settings and those of all figures, each in the rounds that either wants."""
+    shown = {
+        case: range(EFFORTS[False].rounds)
+        for figure in FIGURES.values()
+        for case in figure.chosen(quick=False).values()
+    }
+    return {case: max(shown.get(case, range(0)), own, key=len) for case, own in {**shown, **wanted}.items()}
 
 
 def summary(found: Mapping[str, Any], wanted: Iterable[Case]) -> Result:

@@ -125,29 +125,29 @@ def distinct(cases: Iterable[Case]) -> list[Case]:
     return sorted(set(cases), key=beside)
 
 
-def due(rounds: Mapping[Case, int], done: Callable[[Case, int], bool]) -> list[list[Case]]:
-    """What is still to be run in each round, in order: there and back. Who has fewer rounds has the last.
+def due(rounds: Mapping[Case, range], done: Callable[[Case, int], bool]) -> list[list[Case]]:
+    """What is still to be run in each round, in order: there and back. Settings say which rounds they have.
 
     Examples
     --------
-    >>> two = {Case(number=2, nodes=2, planner=name): 2 for name in ("round_robin", "grouping")}
+    >>> two = {Case(number=2, nodes=2, planner=name): range(2) for name in ("round_robin", "grouping")}
     >>> left = due(two, lambda case, number: number == 0 and case.planner == "grouping")
     >>> [[case.planner for case in each] for each in left]
     [['round_robin'], ['round_robin', 'grouping']]
     """
-    order, most = distinct(rounds), max(rounds.values(), default=0)
+    order = distinct(rounds)
     return [
         [
             case
             for case in (order if number % 2 == 0 else order[::-1])
-            if number >= most - rounds[case] and not done(case, number)
+            if number in rounds[case] and not done(case, number)
         ]
-        for number in range(most)
+        for number in range(max((own.stop for own in rounds.values()), default=0))
     ]
 
 
 def run_missing(
-    rounds: Mapping[Case, int],
+    rounds: Mapping[Case, range],
     effort: Effort,
     directory: Path,
     *,
@@ -156,7 +156,7 @@ def run_missing(
     code: str | None = None,
     one_round: Callable[..., None] | None = None,
 ) -> Kept:
-    """Every setting so many times: what the file in ``directory`` lacks is run now.
+    """Every setting in its rounds: what the file in ``directory`` lacks is run now.
 
     Parameters
     ----------
@@ -168,10 +168,11 @@ def run_missing(
         Instead of runs on a cluster, for tests.
     """
     kept = Kept(directory / FILE, effort, code or code_digest())
-    began, total, most = monotonic(), sum(rounds.values()), max(rounds.values(), default=0)
-    for number, left in enumerate(due(rounds, kept.has)):
+    left = due(rounds, kept.has)
+    began, total, most = monotonic(), sum(map(len, rounds.values())), len(left)
+    for number, cases in enumerate(left):
         spent = monotonic() - began
-        if not left or (most_s is not None and spent >= most_s):
+        if not cases or (most_s is not None and spent >= most_s):
             continue
 
         def told(of: int = number) -> None:
@@ -180,7 +181,7 @@ def run_missing(
             tick(total - undone, total, f"round {of + 1} of {most}")
 
         (one_round or _in_a_process)(
-            kept, number, left, effort, None if most_s is None else most_s - spent, told
+            kept, number, cases, effort, None if most_s is None else most_s - spent, told
         )
         kept.refresh()
     return kept
@@ -194,7 +195,7 @@ def run_together(
     ``more`` is as for `run_missing`. When time is over figures get the rounds that all their settings have;
     none at all is a failed run.
     """
-    every = {case: effort.rounds for cases in figures.values() for case in cases}
+    every = {case: range(effort.rounds) for cases in figures.values() for case in cases}
     kept = run_missing(every, effort, directory, **more)
     found = {name: kept.common(cases, effort.rounds) for name, cases in figures.items()}
     without = [name for name, runs in found.items() if not all(runs.values())]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from levelwind.bench.dcape import MOVES, cases, summary
+from levelwind.bench.dcape import MOVES, cases, summary, with_figures
 from levelwind.model import Cluster
+from levelwind.reproduce.dcape import FIGURES
 from levelwind.reproduce.dcape_runs import Case
 
 # Connections of the patterns.
@@ -24,8 +25,7 @@ def step(case, number):
 
 
 def made_up(wanted, throughput, skipped=()):
-    """A run for every round of every case; cases with fewer rounds have the last ones."""
-    most = max(wanted.values())
+    """A run for every round of every case."""
     runs = {}
     for case, rounds in wanted.items():
         runs[case.name] = [
@@ -38,7 +38,7 @@ def made_up(wanted, throughput, skipped=()):
                 "connections_at_the_end": 3,
                 "boxes": {},
             }
-            for number in range(most - rounds, most)
+            for number in rounds
             if case.name not in skipped
         ]
     return {"runs": runs, "capped": True, "seconds": 1.0}
@@ -116,7 +116,7 @@ def test_a_last_round_that_was_cut_short_is_left_out_of_comparisons():
     for full in (False, True):
         wanted = cases(full)
         every = made_up(wanted, as_promised)
-        last = max(wanted.values()) - 1
+        last = max(own.stop for own in wanted.values()) - 1
         for cut in range(len(wanted)):
             runs = {
                 name: [run for run in own if run["round"] < last or k < cut]
@@ -142,7 +142,7 @@ def test_all_nodes_and_both_patterns_are_in_the_full_table():
         for nodes in (2, 3, 4, 5):
             for planner in ("round_robin", "grouping"):
                 assert Case(number=number, nodes=nodes, planner=planner) in wanted
-    pairs = [case for case, rounds in wanted.items() if rounds == 5 and case.policy is None]
+    pairs = [case for case, rounds in wanted.items() if rounds == range(5) and case.policy is None]
     assert {(case.number, case.planner) for case in pairs} == {
         (number, planner) for number in (2, 3, 4) for planner in ("round_robin", "grouping")
     }
@@ -154,3 +154,13 @@ def test_all_nodes_and_both_patterns_are_in_the_full_table():
 def test_our_planners_place_the_plans(planner):
     case = Case(number=2, nodes=3, planner=planner)
     assert set(case.placement(Cluster.equal(3))) == set(case.network.operators)
+
+
+def test_the_full_pass_runs_what_figures_show_and_nothing_twice():
+    wanted, together = cases(True), with_figures(cases(True))
+    shown = {case for figure in FIGURES.values() for case in figure.chosen(quick=False).values()}
+    assert set(together) == set(wanted) | shown
+    for case, rounds in together.items():
+        assert set(rounds) >= set(wanted.get(case, ()))
+        assert set(rounds) >= (set(range(3)) if case in shown else set())
+        assert rounds == max(wanted.get(case, range(0)), range(3 if case in shown else 0), key=len)

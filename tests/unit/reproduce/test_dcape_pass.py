@@ -72,7 +72,8 @@ def test_a_first_look_runs_less():
 def test_rounds_go_there_and_back_and_rivals_stand_side_by_side():
     every = [case for cases in WANTED.values() for case in cases]
     rounds = [
-        [case.name for case in cases] for cases in due(dict.fromkeys(every, 3), lambda case, number: False)
+        [case.name for case in cases]
+        for cases in due(dict.fromkeys(every, range(3)), lambda case, number: False)
     ]
     assert rounds[1] == rounds[0][::-1]
     assert rounds[2] == rounds[0]
@@ -98,16 +99,18 @@ def test_a_pass_that_is_interrupted_goes_on_where_it_stopped(breaks, tmp_path_fa
     assert len(ran) + len(cluster.ran) == 24
 
 
-def test_who_has_fewer_rounds_has_the_last_ones(tmp_path):
+@pytest.mark.parametrize("own", [range(2, 3), range(1)])
+def test_settings_have_the_rounds_that_they_say(tmp_path, own):
     often, seldom = (Case(number=2, nodes=3, planner=name) for name in ("round_robin", "grouping"))
+    rounds = {often: range(3), seldom: own}
     cluster, ticks = Cluster(), []
     asked = {"effort": FULL, "directory": tmp_path, "one_round": cluster, "code": "this"}
-    kept = run_missing({often: 3, seldom: 1}, tick=lambda *tick: ticks.append(tick), **asked)
+    kept = run_missing(rounds, tick=lambda *tick: ticks.append(tick), **asked)
     assert [run["round"] for run in kept.of(often)] == [0, 1, 2]
-    assert [run["round"] for run in kept.of(seldom)] == [2]
+    assert [run["round"] for run in kept.of(seldom)] == list(own)
     assert [done for done, _, _ in ticks] == [1, 2, 3, 4]
     assert ticks[-1][1:] == (4, "round 3 of 3")
-    run_missing({often: 3, seldom: 1}, **asked)
+    run_missing(rounds, **asked)
     assert len(cluster.ran) == 4
 
 
@@ -187,5 +190,7 @@ def test_lines_are_plain_json(tmp_path):
     entry = json.loads(line)
     assert entry["case"] == "plan 2 on 2: grouping"
     assert entry["by"]["effort"] == {"rounds": 3, "batches": 5, "seconds": 60.0}
-    left = due({Case(number=2, nodes=2, planner="grouping"): 3}, Kept(tmp_path / FILE, FULL, "this").has)
+    left = due(
+        {Case(number=2, nodes=2, planner="grouping"): range(3)}, Kept(tmp_path / FILE, FULL, "this").has
+    )
     assert [len(each) for each in left] == [1, 0, 1]
