@@ -34,7 +34,8 @@ Repeat = Annotated[
     ),
 ]
 Full = Annotated[
-    bool, typer.Option("--full", help="The long version where there is one: half an hour to two.")
+    bool,
+    typer.Option("--full", help="The long version where there is one: half an hour to two; dcape six."),
 ]
 OutFile = Annotated[
     Path | None,
