@@ -43,8 +43,8 @@ RATES = {0: 450_000.0, 1: 45_000.0, 2: 12_000.0, 3: 9_000.0, 4: 4_500.0}
 # its moves.
 PERIOD_S, SAMPLES, MOVING = 0.05, 10, 6
 # Batches in which code is compiled and caches fill, whatever the plan; the last of those that are left out
-# runs under the cap. With these, a first batch that counts takes at most a tenth more than the others. The
-# first run of a cluster finds nothing warm.
+# runs under the cap. With these, a first batch that counts takes at most some 15% more than the others, of
+# a dozen. The first run of a cluster finds nothing warm.
 SETTLE, CAPPED_SETTLE, COLD = 2, 1, 10
 # Batches that no run reaches, and those after a move that are slower for it.
 LONGEST, DISTURBED = 1000, 2
