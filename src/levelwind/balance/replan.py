@@ -79,12 +79,11 @@ class ReplanPolicy:
         for rank in ranks.tolist():
             free = before.free & (before.rank <= rank)
             stepped, best = search(work, before.node, free, chance, self.steps // len(ranks))
-            # Of both the best has the lower cost: what it does not gain, the other does not.
-            lowest = float(best[1].max())
-            if lowest <= goal and lowest < cost.max():
-                found = _chosen(replace(before, free=free), Found(*stepped), Found(*best))
-                if found.cost.max() <= goal:
-                    return _proposals(before, found, cost)
+            if best[1].max() > goal:
+                continue  # the other costs no less, and names of nodes change nothing
+            found = _chosen(replace(before, free=free), Found(*stepped), Found(*best))
+            if found.cost.max() <= goal and found.cost.max() < cost.max():
+                return _proposals(before, found, cost)
         return ()
 
 

@@ -280,19 +280,11 @@ class Hop:
         for groups in extended(meeting, start, target, meant=meant, chunk=joiner.chunk):
             looker, row = groups.at[stream], groups.at[target]
             rounds = np.maximum(came[row], came_before[looker])
-            taken = rounds >= found.rounds if self.is_last else np.ones(len(rounds), dtype=np.bool_)
-            if taken.any():
-                self._put_out(
-                    known,
-                    number,
-                    meeting,
-                    groups.take(taken),
-                    bound,
-                    target,
-                    partials,
-                    rounds[taken],
-                    found,
-                )
+            if self.is_last:
+                is_new = rounds >= found.rounds
+                groups, rounds = groups.take(is_new), rounds[is_new]
+            if len(groups):
+                self._put_out(known, number, meeting, groups, bound, target, partials, rounds, found)
 
     def _put_out(
         self,
