@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sim_worlds import model, network
@@ -9,7 +11,7 @@ from sim_worlds import model, network
 from levelwind.control.events import MoveDone, MoveFailed, NodeJoined, NodeLost, StatisticsReported
 from levelwind.control.instructions import Alarm, Drop, Move, Place
 from levelwind.errors import RunError
-from levelwind.model import Cluster, Model, Node, Operator, Stream
+from levelwind.model import Cluster, Filter, Model, Node, Operator, Output, Port, Split, Stream
 from levelwind.sim.driver import Run, simulate
 from levelwind.sim.scenario import Chains, Change, Named, Scenario
 from levelwind.sim.workloads import OnOff, Periodic
@@ -25,8 +27,6 @@ SMALL = Scenario(
 
 
 def changed(**keys):
-    from dataclasses import replace
-
     return replace(SMALL, **keys)
 
 
@@ -217,3 +217,30 @@ def test_a_thousand_nodes_run():
     script, outcome = run_with(scenario)
     assert outcome.tuples > 100_000
     assert script.of(StatisticsReported)[0].series.shape == (3000, 2)
+
+
+@pytest.mark.parametrize("outputs", [(), ("b", "c")])
+def test_rows_are_counted_once_whoever_reads_them(outputs):
+    """Half of the routes is read by nobody, the other half whole and by two instances."""
+    routed = Operator(
+        name="a",
+        spec=Filter(routes={"x": "true", "y": "true"}),
+        inputs=(Port(source="I"),),
+        cost_s=1e-3,
+        route_selectivity={"x": 0.25, "y": 0.25},
+    )
+    reads = [Operator(name=n, spec=Model(), inputs=(Port(source="a", route="x"),), cost_s=1e-3) for n in "bc"]
+    reads[1] = replace(reads[1], split=Split(into=2))
+    net = network(
+        routed,
+        *reads,
+        streams=(Stream(name="I", rate=(100.0,)),),
+        outputs={name: Output(name=name, input=Port(source=name)) for name in outputs},
+    )
+    script = Script()
+    script.statistics = {"rows_in", "rows_out"}
+    scenario = changed(network=net, load=None, workload=None, period_s=10.0)
+    simulate(scenario, seed=0, manager=lambda *_: script)
+    seen = script.of(StatisticsReported)[-1].seen
+    assert seen["rows_in"] == pytest.approx([100.0, 25.0, 12.5, 12.5], rel=0.05)
+    assert seen["rows_out"][0] == pytest.approx(50.0, rel=0.05)

@@ -43,6 +43,9 @@ class Situation:
         Wiring, priorities and properties of the operators; None if whoever asks does not know them.
     seen
         Further statistics by name, a figure per operator: those that the policy says it needs.
+    parts
+        The share of its producer's rows that each stream of the wiring carries, as measured; None: go by what
+        is stated. See `part`.
     reference
         What each node cost when operators last came to it or left it, by the policy's own `CostPolicy.costs`;
         NaN where that was never.
@@ -64,6 +67,7 @@ class Situation:
     nodes: tuple[Node, ...] = ()
     facts: Facts | None = None
     seen: Mapping[str, Floats] = field(default_factory=frozen_mapping)
+    parts: Floats | None = None
     reference: Floats | None = None
     still: float | None = None
     ready: NDArray[np.bool_] | None = None
@@ -72,6 +76,13 @@ class Situation:
     def open(self) -> NDArray[np.bool_]:
         """Whether each node can take operators now."""
         return np.ones(len(self.cpu), dtype=bool) if self.ready is None else self.ready
+
+    @property
+    def part(self) -> Floats:
+        """The share of its producer's rows that each stream carries: as measured, or else as stated."""
+        if self.parts is not None:
+            return self.parts
+        return np.zeros(0) if self.facts is None else self.facts.wiring.part
 
     @property
     def mean_load(self) -> Floats:

@@ -12,7 +12,7 @@ from levelwind.balance.costs.work import WorkCost
 from levelwind.balance.facts import make_wiring
 from levelwind.balance.protocol import Proposal, Situation
 from levelwind.balance.standing import Standing, standing
-from levelwind.balance.whole_plan import CHANCES, Found, Work, search
+from levelwind.balance.whole_plan import CHANCES, Found, Work, costs, search
 from levelwind.loads.arrays import Floats, Ints
 from levelwind.plugins import option
 
@@ -71,7 +71,7 @@ class ReplanPolicy:
         if not before.free.any() or before.ready.sum() < 2:
             return ()
         work, chance = _work(situation, before), rng.random(LOOKS * CHANCES)
-        cost = self.costs(situation)
+        cost = costs(work, before.node)
         goal = float(cost.max()) * (1.0 - self.gain / 100.0)
         if goal < _least_possible(work):
             return ()
@@ -96,21 +96,26 @@ def _work(situation: Situation, before: Standing) -> Work:
     count = len(situation.node)
     if _is_wired(situation):
         assert situation.facts is not None
-        wiring, seen = situation.facts.wiring, situation.seen
+        wiring, seen, part = situation.facts.wiring, situation.seen, situation.part
         sending, receiving = seen[SENDING], seen[RECEIVING]
         working = np.maximum(situation.mean_load - seen[SENT], 0.0)
     else:
         wiring, working = make_wiring([], np.zeros(count, dtype=np.int64)), situation.mean_load
+        part = wiring.part
         sending = receiving = np.zeros(count)
+    by_reader, by_source = part[wiring.stream[wiring.reader_arc]], part[wiring.stream[wiring.source_arc]]
+    producer = wiring.producer[wiring.reader_arc]
     # Copies: an array that may not be written to is another type, for which all would be compiled again.
     return Work(
         working=np.array(working),
-        sending=np.array(sending),
-        receiving=np.array(receiving),
         reader_start=np.array(wiring.reader_start),
         readers=np.array(wiring.readers),
+        reader_stream=wiring.stream[wiring.reader_arc],
+        sending=sending[producer] * by_reader,
+        dear=(sending + receiving)[producer] * by_reader,
         source_start=np.array(wiring.source_start),
         sources=np.array(wiring.sources),
+        receiving=receiving[wiring.sources] * by_source,
         unit=before.of,
         member_start=np.concatenate(
             [[0], np.cumsum(np.bincount(before.of, minlength=len(before.node)), dtype=np.int64)]

@@ -37,19 +37,23 @@ CHANCES = 3
 class Work(NamedTuple):
     """What operators do and send, and how they hang together.
 
-    ``working`` is an operator's work without sending, ``sending`` what it costs to send its rows at all,
-    ``receiving`` what they cost each reader on another node. ``readers`` of operator o are those from
-    ``reader_start[o]`` on, ``sources`` likewise; ``members`` are the operators of a unit. Nodes that are not
-    ``ready`` take nothing: what stands on them must not be free to move either.
+    ``working`` is an operator's work without sending. ``readers`` of operator o are those from
+    ``reader_start[o]`` on, ``sources`` likewise. ``sending`` is what it costs to send a reader its rows,
+    ``reader_stream`` says which readers get the same ones: they stand side by side, and these rows are made
+    ready once. ``receiving`` is what the rows of a source cost on another node, ``dear`` what a reader's rows
+    cost at both ends. ``members`` are the operators of a unit. Nodes that are not ``ready`` take nothing:
+    what stands on them must not be free to move either.
     """
 
     working: Floats
-    sending: Floats
-    receiving: Floats
     reader_start: Ints
     readers: Ints
+    reader_stream: Ints
+    sending: Floats
+    dear: Floats
     source_start: Ints
     sources: Ints
+    receiving: Floats
     unit: Ints
     member_start: Ints
     members: Ints
@@ -127,16 +131,16 @@ def costs(work: Work, node: Ints) -> Any:
 @compiled
 def _amount(work: Work, node: Ints, operator: int) -> float:
     """What an operator costs where it stands. Whoever is on no node yet counts as near."""
-    home, amount = node[work.unit[operator]], work.working[operator]
+    home, amount, sent = node[work.unit[operator]], work.working[operator], -1
     for k in range(work.reader_start[operator], work.reader_start[operator + 1]):
         away = node[work.unit[work.readers[k]]]
-        if away >= 0 and away != home:
-            amount += work.sending[operator]
-            break
+        if away >= 0 and away != home and work.reader_stream[k] != sent:
+            sent = work.reader_stream[k]
+            amount += work.sending[k]
     for k in range(work.source_start[operator], work.source_start[operator + 1]):
         away = node[work.unit[work.sources[k]]]
         if away >= 0 and away != home:
-            amount += work.receiving[work.sources[k]]
+            amount += work.receiving[k]
     return amount
 
 
@@ -392,18 +396,19 @@ def _bunches(work: Work, free: Flags, share: float) -> tuple[Ints, Floats]:
     for operator in range(len(work.unit)):
         amount[work.unit[operator]] += work.working[operator]
     most = share * amount.sum() / len(work.cpu)
-    dear = work.sending + work.receiving
-    for operator in np.argsort(-dear, kind="mergesort"):
-        for k in range(work.reader_start[operator], work.reader_start[operator + 1]):
-            one, other = work.unit[operator], work.unit[work.readers[k]]
-            while leader[one] != one:
-                one = leader[one]
-            while leader[other] != other:
-                other = leader[other]
-            if one != other and free[one] and free[other] and amount[one] + amount[other] <= most:
-                leader[other] = one
-                amount[one] += amount[other]
-                amount[other] = 0.0
+    producer = np.empty(len(work.readers), dtype=np.int64)
+    for operator in range(len(work.unit)):
+        producer[work.reader_start[operator] : work.reader_start[operator + 1]] = operator
+    for k in np.argsort(-work.dear, kind="mergesort"):
+        one, other = work.unit[producer[k]], work.unit[work.readers[k]]
+        while leader[one] != one:
+            one = leader[one]
+        while leader[other] != other:
+            other = leader[other]
+        if one != other and free[one] and free[other] and amount[one] + amount[other] <= most:
+            leader[other] = one
+            amount[one] += amount[other]
+            amount[other] = 0.0
     for unit in range(count):
         top = unit
         while leader[top] != top:

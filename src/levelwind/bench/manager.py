@@ -68,7 +68,8 @@ def managed(
     """CPU milliseconds of each report, what it leads to included."""
     names, rng, spent = tuple(network.operators), np.random.default_rng(0), []
     # Sending and receiving cost a tenth of an operator's work each, and all of them send.
-    seen = {"rows_out": np.ones(len(names)), **dict.fromkeys(SENDING, 0.1 * series.mean(axis=1))}
+    seen = dict.fromkeys(("rows_in", "rows_out"), np.ones(len(names)))
+    seen |= dict.fromkeys(SENDING, 0.1 * series.mean(axis=1))
     for number in range(reports):
         event = StatisticsReported(
             at_s=float(number),

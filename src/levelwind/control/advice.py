@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from levelwind.balance.costs.protocol import LOAD
+from levelwind.balance.costs.protocol import LOAD, ROWS_IN, ROWS_OUT
+from levelwind.balance.parts import measured_parts
 from levelwind.balance.protocol import CostPolicy, Policy, Proposal, Situation
 from levelwind.control.distances import Distances
 from levelwind.control.events import LatencyMeasured, StatisticsReported
@@ -73,6 +74,9 @@ class Adviser:
             nodes=nodes,
             facts=roster.facts,
             seen=seen,
+            parts=measured_parts(roster.facts.wiring, seen[ROWS_IN], seen[ROWS_OUT])
+            if {ROWS_IN, ROWS_OUT} <= set(seen)
+            else None,
             ready=np.array([node.name not in unready for node in nodes]) if unready else None,
         )
         if isinstance(self._policy, CostPolicy):

@@ -115,6 +115,7 @@ def _fuser(operator: Operator, join: Multijoin, fused: list[Port]) -> Operator:
         transfer_cost_s=operator.transfer_cost_s,
         schema=operator.schema,
         priority=operator.priority,
+        properties=operator.properties,
         reusable=operator.reusable,
     )
 
@@ -142,6 +143,7 @@ def _sender(network: Network, operator: Operator, spec: Diffusion) -> Operator:
         bytes=sum(stated) / len(stated) if len(stated) == len(sizes) else None,
         transfer_cost_s=sum(costs.values()) / len(costs),
         priority=operator.priority,
+        properties=operator.properties,
         route_bytes=frozen_mapping({route: sizes[alias] for route, alias in inputs.items()}),
         route_transfer_cost_s=frozen_mapping({route: costs[alias] for route, alias in inputs.items()}),
     )
@@ -167,6 +169,7 @@ def _part(operator: Operator, name: str, spec: JoinPart, ports: tuple[Port, ...]
         varying=operator.varying,
         movable=operator.movable,
         priority=operator.priority,
+        properties=operator.properties,
         bytes=None if whole is None else whole * members / len(spec.join.aliases),
         transfer_cost_s=operator.transfer_cost_s,
         schema=operator.schema,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from levelwind.balance.costs.protocol import RECEIVING, ROWS_OUT, SENDING, SENT, STATE_BYTES
+from levelwind.balance.costs.protocol import RECEIVING, ROWS_IN, ROWS_OUT, SENDING, SENT, STATE_BYTES
 from levelwind.balance.protocol import Policy, Situation
 from levelwind.control import Manager, TopManager
 from levelwind.control.events import (
@@ -182,7 +182,7 @@ class Steward:
         """The loads, and of everything else only what the manager asks for."""
         layout, wanted = step.program.layout, self.manager.statistics
         reports = step.boxes if STATE_BYTES in wanted else ()
-        seen = {ROWS_OUT: self._window.rows_out(layout)} if ROWS_OUT in wanted else {}
+        seen = self._window.rows(layout) if wanted & {ROWS_IN, ROWS_OUT} else {}
         if wanted & {SENT, SENDING, RECEIVING}:
             seen |= self._window.sending(layout)
         return StatisticsReported(

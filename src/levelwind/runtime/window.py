@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from levelwind.balance.costs.protocol import RECEIVING, SENDING, SENT
+from levelwind.balance.costs.protocol import RECEIVING, ROWS_IN, ROWS_OUT, SENDING, SENT
 from levelwind.loads.arrays import Floats, shared
 from levelwind.loads.offered import Counted, offered_work
 from levelwind.model import Network
@@ -172,13 +172,15 @@ class LoadWindow:
         found = {SENT: away * scale, SENDING: each * out * scale, RECEIVING: receive_s * out * scale}
         return {name: shared(values) for name, values in found.items()}
 
-    def rows_out(self, layout: Layout) -> Floats:
-        """Rows that every box put out per second of wall time, over the window. O(operators × samples)."""
-        rows = [
-            sum(sample.boxes.get(box.name, NOTHING).rows_out for sample in self._samples)
+    def rows(self, layout: Layout) -> dict[str, Floats]:
+        """Rows that every box took in and put out per second of wall time. O(operators × samples)."""
+        counted = [
+            sum((sample.boxes.get(box.name, NOTHING) for sample in self._samples), NOTHING)
             for box in layout.boxes
         ]
-        return shared(np.array(rows, dtype=np.float64) / max(self.seconds, 1e-9))
+        found = {ROWS_IN: [own.rows_in for own in counted], ROWS_OUT: [own.rows_out for own in counted]}
+        wall = max(self.seconds, 1e-9)
+        return {name: shared(np.array(rows, dtype=np.float64) / wall) for name, rows in found.items()}
 
     def _offered(self, network: Network) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Rows per second that each stream offered in every sample, and how long the sample was to it."""

@@ -139,7 +139,7 @@ class Run:
         if not self._present.operators.all():
             self.simulator.attend(self._present.operators, self._present.network.outputs)
         self._number = {name: j for j, name in enumerate(self._names)}
-        self._counts = Counts(self.simulator, self.problem.physical.operators)
+        self._counts = Counts(self.simulator, self.problem.physical)
         self._turns = (
             None if scenario.scheduling is None else Turns(scenario.scheduling, self.simulator, seed)
         )

@@ -15,16 +15,18 @@ def situation(
 ):
     """A situation by hand: operators on nodes, arcs between them, one figure each.
 
-    ``sending`` are three: what is sent, what sending would cost and what receiving would.
+    ``sending`` are three: what is sent, what sending would cost and what receiving would. ``stream`` and
+    ``part`` say which arcs carry the same rows, and how many of their producer's.
     """
     count = len(node)
+    streams = {key: np.array(more.pop(key)) for key in ("stream", "part") if key in more}
     nodes = nodes or tuple(Node(name=f"n{i}") for i in range(max(node) + 1))
     facts = Facts(
         operators=tuple(f"o{k}" for k in range(count)),
         properties=tuple(more.pop("properties", [{}] * count)),
         priority=np.array(more.pop("priority", [0.0] * count)),
         bytes=np.full(count, np.nan),
-        wiring=make_wiring(arcs, np.array(outside or [0] * count)),
+        wiring=make_wiring(arcs, np.array(outside or [0] * count), **streams),
     )
     return Situation(
         series=np.array([load or [1.0] * count]).T,
@@ -36,6 +38,7 @@ def situation(
         nodes=nodes,
         facts=facts,
         seen={
+            "rows_in": np.zeros(count),
             "rows_out": np.array(rows or [1.0] * count, dtype=float),
             **dict(
                 zip(("sent", "sending", "receiving"), np.array(sending or [[0.0] * count] * 3), strict=True)
@@ -47,11 +50,12 @@ def situation(
 
 @st.composite
 def situations(draw, *, most=8):
-    """Random operators, arcs and nodes; units of one or two operators."""
+    """Random operators, arcs, streams of all rows or some, and nodes; units of one or two operators."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     count, nodes = int(rng.integers(2, most + 1)), int(rng.integers(2, 5))
     ends = np.sort(rng.integers(0, count, (int(rng.integers(0, 13)), 2)), axis=1)
     arcs = [(int(one), int(other)) for one, other in ends if one != other]
+    streams = [2 * producer + int(rng.integers(0, 2)) for producer, _ in arcs]
     unit = [k - 1 if k % 2 and rng.random() < 0.4 else k for k in range(count)]
     node = rng.integers(0, nodes, count)[unit].tolist()
     figures = rng.uniform(0.01, 2.0, (3, count)).round(3).tolist()
@@ -66,5 +70,7 @@ def situations(draw, *, most=8):
             Node(name=f"n{i}", cpu=float(rng.uniform(0.5, 2.0)), memory_bytes=4.0) for i in range(nodes)
         ),
         unit=unit,
+        stream=np.array(streams, dtype=np.int64),
+        part=np.where(rng.random(2 * count) < 0.5, 1.0, rng.random(2 * count)),
         sending=(rng.uniform(0.0, 1.0, (3, count)) * figures[0]).tolist(),
     )

@@ -18,17 +18,20 @@ from levelwind.balance.costs import STATISTICS, cost_model_names, cost_table, ma
 from levelwind.balance.costs.protocol import percent_difference
 from levelwind.balance.facts import make_facts
 from levelwind.balance.ledger import Ledger
+from levelwind.balance.parts import measured_parts
 from levelwind.errors import InputError
+from levelwind.frontend import parse_network
 from levelwind.model import Model, Network, Node, Operator, Output, Port, Stream
 
 MODELS = ("cpu", "memory", "output_rate", "connections", "work")
 
 
 def by_hand(name, seen):
-    """Costs counted arc by arc."""
+    """Costs counted arc by arc, those of one stream once for every node that reads it."""
     wiring = seen.facts.wiring
     arcs = list(zip(wiring.producer.tolist(), wiring.consumer.tolist(), strict=True))
-    count, node = len(seen.node), seen.node
+    carried = list(zip(arcs, wiring.stream.tolist(), strict=True))
+    count, node, part = len(seen.node), seen.node, wiring.part
     if name == "cpu":
         return seen.series.mean(axis=1) / seen.cpu[node]
     if name == "memory":
@@ -39,12 +42,14 @@ def by_hand(name, seen):
     if name == "work":
         own = seen.series.mean(axis=1) - seen.seen["sent"]
         for k in range(count):
-            if any(a == k and node[a] != node[b] for a, b in arcs):
-                own[k] += seen.seen["sending"][k]
-            own[k] += sum(seen.seen["receiving"][a] for a, b in arcs if b == k and node[a] != node[b])
+            away = [((a, b), s) for (a, b), s in carried if node[a] != node[b]]
+            sent = {s for (a, _), s in away if a == k}
+            own[k] += seen.seen["sending"][k] * sum(part[s] for s in sent)
+            own[k] += sum(seen.seen["receiving"][a] * part[s] for (a, b), s in away if b == k)
         return own / seen.cpu[node]
     rows = seen.seen["rows_out"]
-    sent = [rows[k] * len({int(node[b]) for a, b in arcs if a == k} - {int(node[k])}) for k in range(count)]
+    pairs = {(a, s, int(node[b])) for (a, b), s in carried if node[a] != node[b]}
+    sent = [rows[k] * sum(part[s] for a, s, _ in pairs if a == k) for k in range(count)]
     return np.array(sent) * len(seen.cpu) / rows.sum()
 
 
@@ -79,7 +84,7 @@ def test_statistics_are_named_and_known():
     assert set(cost_model_names()) >= set(MODELS)
     for name in MODELS:
         assert make_cost_model(name).statistics <= set(STATISTICS)
-    assert make_policy("degradation", {"cost": "output_rate"}).statistics == {"rows_out"}
+    assert make_policy("degradation", {"cost": "output_rate"}).statistics == {"rows_in", "rows_out"}
     assert make_policy("balance", {"cost": "connections", "most_state": 5}).statistics == {"state_bytes"}
     with pytest.raises(InputError, match="must name a cost model"):
         make_policy("balance", {"cost": "cpuu"})
@@ -150,6 +155,42 @@ def test_facts_of_a_network():
     assert facts.properties[0]["rack"] == "x"
     assert facts.wiring.outside.tolist() == [1, 2]
     assert facts.wiring.near.tolist() == [1, 0]
+
+
+def test_streams_carry_the_parts_of_routes_and_of_instances():
+    stated = parse_network(
+        {
+            "streams": {"I": {"schema": {"ts": "timestamp", "v": "bigint"}, "time": "ts"}},
+            "operators": [
+                {"name": "a", "kind": "filter", "input": "I", "routes": {"x": "v < 9", "y": True},
+                 "selectivity": {"x": 0.2, "y": 0.6}},
+                {"name": "b", "kind": "map", "input": "a.x", "select": {"v": "v"}},
+                {"name": "c", "kind": "union", "inputs": ["a.y", "I"]},
+                {"name": "d", "kind": "aggregate", "input": "a.y", "by": "v", "window": {"size": "1s"},
+                 "compute": {"n": "count(*)"}, "split": {"into": 3, "by": "v"}},
+                {"name": "e", "kind": "map", "input": "d", "select": {"n": "n"}},
+            ],
+        }
+    ).network  # fmt: skip
+    facts = make_facts(stated)
+    wiring, name = facts.wiring, facts.operators
+    parts = {
+        (name[a], name[b]): wiring.part[s]
+        for a, b, s in zip(wiring.producer, wiring.consumer, wiring.stream, strict=True)
+    }
+    thirds = {("a", f"d[{i}]"): 0.25 for i in range(3)}
+    wholes = {(f"d[{i}]", "e"): 1.0 for i in range(3)}
+    assert parts == pytest.approx({("a", "b"): 0.25, ("a", "c"): 0.75, **thirds, **wholes})
+    # Rows of `c` come from outside, too, so that they do not tell what came from `a`.
+    assert dict(zip(name, wiring.clear.tolist(), strict=True))["c"] is False
+    assert wiring.clear.sum() == len(name) - 2
+    came = np.array([{"b": 10.0, "c": 70.0, "d[0]": 60.0, "d[1]": 30.0}.get(each, 0.0) for each in name])
+    out = np.array([100.0 if each == "a" else 0.0 for each in name])
+    measured = measured_parts(wiring, came, out)[wiring.stream[wiring.producer == 0]]
+    readers = [name[k] for k in wiring.consumer[wiring.producer == 0]]
+    assert dict(zip(readers, measured, strict=True)) == pytest.approx(
+        {"b": 0.1, "c": 0.75, "d[0]": 0.6, "d[1]": 0.3, "d[2]": 0.0}
+    )
 
 
 @pytest.mark.parametrize("name", MODELS)

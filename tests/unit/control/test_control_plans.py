@@ -193,7 +193,7 @@ def report(manager, at_s, rows, load=0.1):
             at_s=at_s,
             operators=names,
             series=np.full((len(names), 2), load),
-            seen={"rows_out": np.array(rows)},
+            seen={"rows_in": np.array(rows), "rows_out": np.array(rows)},
         )
     )
 
@@ -203,7 +203,7 @@ def test_costs_are_remembered_from_when_a_node_changed():
     policy = make_policy("degradation", {"cost": "output_rate", "room": 200})
     together = {f"o{k}": "n1" for k in range(8)}
     manager = Manager(chain(8), Cluster.equal(2), together, policy=policy, rng=np.random.default_rng(0))
-    assert manager.statistics == {"rows_out"}
+    assert manager.statistics == {"rows_in", "rows_out"}
     rows = np.full(8, 10.0)
     assert report(manager, 0.0, rows) == ()
     # Somebody puts one from the middle elsewhere: from then on it is sent rows, and sends them back.

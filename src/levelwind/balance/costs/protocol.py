@@ -13,16 +13,17 @@ from levelwind.loads.arrays import Floats, Ints, sum_by
 from levelwind.model.frozen import frozen_mapping
 
 # What a run can count for each operator. A cost model names those that it reads; no other is collected.
-LOAD, ROWS_OUT, STATE_BYTES = "load", "rows_out", "state_bytes"
+LOAD, ROWS_IN, ROWS_OUT, STATE_BYTES = "load", "rows_in", "rows_out", "state_bytes"
 SENT, SENDING, RECEIVING = "sent", "sending", "receiving"
 STATISTICS: Mapping[str, str] = frozen_mapping(
     {
         LOAD: "CPU seconds per second that the offered rates ask for",
-        ROWS_OUT: "rows put out per second",
+        ROWS_IN: "rows taken in per second",
+        ROWS_OUT: "rows put out per second, on all routes together",
         STATE_BYTES: "bytes of rows that it keeps in memory",
         SENT: "the part of its load that goes into sending its rows to other nodes",
-        SENDING: "load of sending its rows, if any other node reads them",
-        RECEIVING: "load of receiving its rows, on each other node that reads them",
+        SENDING: "load of sending its rows, if other nodes read all of them",
+        RECEIVING: "load of receiving its rows, on each other node that reads all of them",
     }
 )
 
