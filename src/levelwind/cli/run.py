@@ -278,15 +278,16 @@ def _planned(asked: _Asked) -> Mapping[str, str] | None:
     from levelwind.model import PlanStatus
     from levelwind.rewrite import share
 
-    if asked.balancing["groups"] is not None:
-        from levelwind.control.allotment import tiered_plan
+    groups = asked.balancing["groups"]
+    if groups is not None:
+        from levelwind.control.allotment import plan_by_group
 
-        groups = asked.balancing["groups"]
-        return tiered_plan(
+        made = plan_by_group(
             asked.network, asked.cluster, groups, asked.planner, options=asked.options, seed=asked.seed
         )
-    network = share(asked.network).network if asked.reuse else asked.network
-    made = planning.plan(network, asked.cluster, asked.planner, options=asked.options, seed=asked.seed)
+    else:
+        network = share(asked.network).network if asked.reuse else asked.network
+        made = planning.plan(network, asked.cluster, asked.planner, options=asked.options, seed=asked.seed)
     asked.notes = made.notes
     if made.status is PlanStatus.PLACED:
         return made.placement

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +12,8 @@ from levelwind import planning
 from levelwind.control.queries import allotted, groups_of, part_of, queries_of
 from levelwind.errors import RunError, input_error
 from levelwind.loads.problem import make_problem
-from levelwind.model import Cluster, Network, PlanStatus
-from levelwind.rewrite import split
+from levelwind.model import Cluster, Network, Plan, PlanStatus
+from levelwind.rewrite import PhysicalOperator, split
 from levelwind.rewrite.diffuse import written_name
 
 Place = Callable[[Network, Cluster], Mapping[str, str]]
@@ -28,6 +28,13 @@ def logical_loads(network: Network, cluster: Cluster) -> dict[str, float]:
     for operator, load in zip(problem.physical.operators, problem.mean_load.tolist(), strict=True):
         loads[written_name(operator.logical)] += load
     return loads
+
+
+def placed_loads(
+    placed: Mapping[str, Sequence[PhysicalOperator]], loads: Mapping[str, float]
+) -> dict[str, float]:
+    """Loads of operators as written, in equal parts to those that are placed."""
+    return {each.name: loads[name] / len(own) for name, own in placed.items() for each in own}
 
 
 def pinned_groups(
@@ -97,7 +104,7 @@ def without_foreign_places(network: Network, nodes: Set[str], elsewhere: Set[str
     return replace(network, streams=streams, outputs=outputs, operators=operators)
 
 
-def tiered_plan(
+def plan_by_group(
     network: Network,
     cluster: Cluster,
     key: str,
@@ -107,25 +114,38 @@ def tiered_plan(
     seed: int = 0,
     current: Mapping[str, str] | None = None,
     homes: Mapping[str, str] | None = None,
-) -> dict[str, str]:
+) -> Plan:
     """A plan by a planner within each group; ``homes`` as for `placed_by_group`.
 
     Where ``current`` says where operators stand, those that cannot be moved stay there, and their queries in
-    the group.
+    the group. If there is no plan for a group, there is none; the notes say of which group they speak.
     """
     if homes is None and current is not None:
         homes = _immovable_homes(network, cluster, key, current)
+    status, notes = PlanStatus.PLACED, list[str]()
 
     def place(part: Network, nodes: Cluster) -> Mapping[str, str]:
+        nonlocal status
         made = planning.plan(part, nodes, planner, options=options, seed=seed, current=current)
+        group = nodes.nodes[0].properties[key]
+        notes.extend(f"group {group}: {text}" for text in made.notes)
         if made.status is not PlanStatus.PLACED:
-            message = f"planner {planner} has no plan for a group: {made.status.value}. " + "; ".join(
-                made.notes
-            )
-            raise RunError(message)
+            status = made.status
         return made.placement
 
-    return placed_by_group(network, cluster, key, place, homes)
+    placement = placed_by_group(network, cluster, key, place, homes)
+    return Plan(planner=planner, status=status, placement=placement, notes=tuple(notes))
+
+
+def tiered_plan(
+    network: Network, cluster: Cluster, key: str, planner: str, **options: Any
+) -> Mapping[str, str]:
+    """The placement of `plan_by_group`, which takes the same; a `RunError` if there is none."""
+    made = plan_by_group(network, cluster, key, planner, **options)
+    if made.status is not PlanStatus.PLACED:
+        message = f"planner {planner} has no plan for a group: {made.status.value}. {'; '.join(made.notes)}"
+        raise RunError(message)
+    return made.placement
 
 
 def _immovable_homes(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from typing import NamedTuple
 
 import numpy as np
 
+from levelwind.control.roster import make_roster
 from levelwind.control.standing import Standing
 from levelwind.loads.arrays import Floats
+from levelwind.model import Cluster, Network
 
 
 class Home(NamedTuple):
@@ -69,3 +71,21 @@ def _home(standing: Standing, unit: list[int], after: Floats, unready: Set[str])
     node = standing.live[int(np.argmin(relative))]
     alarm = "" if pin is None else f"{name} is pinned to {pin}, which is not there: it runs on {node}"
     return node, "least loaded node", alarm
+
+
+def filled_up(network: Network, cluster: Cluster, placement: Mapping[str, str]) -> dict[str, str]:
+    """The placement with a home for every operator that it has no node for, by what is stated of loads."""
+    roster = make_roster(network, cluster)
+    missing = [j for j, name in enumerate(roster.names) if name not in placement]
+    anywhere = dict(placement)
+    for j in missing:
+        table = (placement.get(roster.names[k]) for k in roster.together(j))
+        stands = next((node for node in table if node is not None), cluster.names[0])
+        anywhere[roster.names[j]] = roster.pin(j) or stands
+    standing = Standing(network, cluster, anywhere)
+    for j in missing:
+        standing.stand(j, None)
+    for home in homes(standing, missing, "", frozenset()):
+        for j in home.operators:
+            standing.stand(j, home.node)
+    return standing.placement

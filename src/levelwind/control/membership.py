@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from levelwind.control.allotment import logical_loads, pinned_groups, without_foreign_places
+from levelwind.control.allotment import logical_loads, pinned_groups, placed_loads, without_foreign_places
+from levelwind.control.binding import binding_groups, physical_operators
 from levelwind.control.queries import allotted, part_of, queries_of
 from levelwind.errors import InputError, Problem
 from levelwind.loads.arrays import Ints
 from levelwind.model import Cluster, Network
-from levelwind.rewrite import split
-from levelwind.rewrite.diffuse import written_name
 
 # For each group the operators of a report that are its own, and their places there.
 Rows = dict[str, tuple[tuple[str, ...], Ints]]
@@ -38,9 +37,8 @@ class Membership:
     def __init__(self, network: Network, group: Sequence[str]) -> None:
         self.network, self.group = network, list(group)
         self.queries = queries_of(network)
-        self.instances: dict[str, list[str]] = {}
-        for operator in split(network).operators:
-            self.instances.setdefault(written_name(operator.logical), []).append(operator.name)
+        placed = physical_operators(network)
+        self.instances = {name: [each.name for each in own] for name, own in placed.items()}
         self.physical = [tuple(p for name in names for p in self.instances[name]) for names in self.queries]
         self.pins: dict[int, dict[str, str]] = {}
         for number, names in enumerate(self.queries):
@@ -79,23 +77,18 @@ class Membership:
     ) -> Membership:
         """The books of another network; what is wrong with its pins is an input error.
 
-        Known queries stay, unless a node that is there binds them to another group. New ones go to the group
-        that pins bind them to, or to the one that they leave least loaded. ``live`` are the nodes of each
-        group that are there, ``loads`` the measured loads of operators as placed. O(operators + arcs).
+        Known queries stay, unless a node that is there binds them to another group; those that become one go
+        where what cannot be moved stands, else where most of the load is. New ones go to the group that pins
+        bind them to, or to the one that they leave least loaded. ``live`` are the nodes of each group that
+        are there, ``loads`` the measured loads of operators as placed. O(operators + arcs).
         """
         queries = queries_of(network)
         pinned = pinned_groups(network, queries, group_of_node)
         there = {name: group for group, own in live.items() for name in own}
-        bound = pinned_groups(network, queries, there)
         stated = logical_loads(network, cluster)
-        for number, names in enumerate(queries):
-            homes: dict[str, float] = {}
-            for name in names:
-                if name in self.network.operators:
-                    home = self.group_by_name[self.instances[name][0]]
-                    homes[home] = homes.get(home, 0.0) + 1.0 + stated[name]
-            if homes and number not in bound:
-                bound[number] = max(homes, key=lambda group: homes[group])
+        measured = self.group_by_name.keys() <= loads.keys()
+        weights = loads if measured else placed_loads(physical_operators(network), stated)
+        bound = binding_groups(network, queries, self.group_by_name, there, weights)
         of = {node.name: node.cpu for node in cluster.nodes}
         cpu = {group: sum(of[name] for name in own) for group, own in live.items() if own}
         cpu = cpu or dict.fromkeys(live, 1.0)  # nobody is there: all the same

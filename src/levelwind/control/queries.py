@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
+from levelwind.control.binding import physical_operators
 from levelwind.errors import InputError, Problem
 from levelwind.model import Cluster, Model, Network, Node
-from levelwind.rewrite import split
-from levelwind.rewrite.diffuse import written_name
 
 
 def queries_of(network: Network) -> list[tuple[str, ...]]:
@@ -84,12 +83,10 @@ def standing_groups(
     group_of_node: Mapping[str, str],
 ) -> list[str]:
     """The group that each query stands in; one that stands in two, or in none, is an input error."""
-    physical: dict[str, list[str]] = {}
-    for operator in split(network).operators:
-        physical.setdefault(written_name(operator.logical), []).append(operator.name)
+    physical = physical_operators(network)
     problems, found = [], []
     for names in queries:
-        nodes = {placement.get(p) for name in names for p in physical[name]}
+        nodes = {placement.get(each.name) for name in names for each in physical[name]}
         groups = {group_of_node.get(node or "") for node in nodes} - {None}
         if len(groups) != 1 or None in nodes:
             rule = "the operators of a query must all have a node, in one group"

@@ -7,7 +7,7 @@ an operator is to stand.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from levelwind.control.events import (
 )
 from levelwind.control.instructions import Alarm, Drop, Instruction, Move, Place
 from levelwind.control.journal import REJECTED, Journal, Record
+from levelwind.control.levelling import DIFFERENCE, levelling
 from levelwind.control.manager import JOURNAL, Manager
 from levelwind.control.membership import Membership
 from levelwind.control.plans import by_group, refused
@@ -41,10 +42,6 @@ from levelwind.control.standing import UnderWay
 from levelwind.errors import did_you_mean, input_error
 from levelwind.model import Cluster, Network, Node
 from levelwind.rewrite import split
-
-DIFFERENCE = 0.1
-# A query moves if the larger load falls by this part of what the fuller group is rid of.
-WORTH = 0.25
 
 
 class TopManager:
@@ -61,7 +58,7 @@ class TopManager:
     Parameters
     ----------
     network, cluster, placement
-        As for a `Manager`; no query may stand in two groups.
+        As for a `Manager`; no query may stand in two groups (`gathered` and `gather` bring it together).
     groups
         Property of nodes: those with the same value form a group.
     policy
@@ -237,38 +234,26 @@ class TopManager:
 
     def _level_out(self, at_s: float, load: Mapping[str, float]) -> list[Instruction]:
         """Move one query from the fullest group to the emptiest, if that lowers the larger load enough."""
-        levels = self.group_loads
-        if len(levels) < 2:
-            return []
-        full, empty = max(levels, key=lambda g: levels[g]), min(levels, key=lambda g: levels[g])
-        if levels[full] - levels[empty] <= self._difference:
-            return []
-        cpu = {g: sum(self._nodes[n].cpu for n in self.lower[g].nodes) for g in (full, empty)}
-        best: tuple[float, float, int] | None = None
-        going = set(self.under_way)
-        for number, names in enumerate(self._books.queries):
-            if self._books.group[number] != full or not self._may_move(number, going):
-                continue
-            own = sum(load[name] for name in self._books.physical[number])
-            larger = max(levels[full] - own / cpu[full], levels[empty] + own / cpu[empty])
-            # For less it would be back with the next report: loads are estimates.
-            if own > 0 and larger <= levels[full] - WORTH * own / cpu[full]:
-                priority = max(self.network.operators[name].priority for name in names)
-                best = min(best or (np.inf, np.inf, 0), (priority, larger, number))
-        if best is None:
-            return []
-        why = f"group {full} is at {levels[full]:.2f} of its CPU, group {empty} at {levels[empty]:.2f}"
-        return self._cross(at_s, best[2], empty, load, why)
+        cpu = {g: sum(self._nodes[n].cpu for n in lower.nodes) for g, lower in self.lower.items()}
+        going, levels = self.under_way.keys(), self.group_loads
+        found = levelling(self._books, levels, cpu, load, going=going, difference=self._difference)
+        return [] if found is None else self._cross(at_s, found.query, found.target, load, found.reason)
+
+    def gather(self, stood: Mapping[str, str], at_s: float = 0.0) -> tuple[Instruction, ...]:
+        """Operators stand in other groups than their queries, as in ``stood``: moves, which begin."""
+        found = []
+        reason = "its query stood in several groups"
+        for operator, home in self.placement.items():
+            if stood[operator] != home:
+                move = Move(operator=operator, source=stood[operator], target=home, reason=reason)
+                self._crossings.begin(operator, move.source, home)
+                self._note_crossed(at_s, "accepted", operator, self._crossings.under_way[operator], reason)
+                found.append(move)
+        return tuple(found)
 
     def _home(self, operator: str) -> str | None:
         """Node that the manager of an operator's group has it on; None if on none."""
         return self.lower[self._books.group_by_name[operator]].placement.get(operator)
-
-    def _may_move(self, number: int, going: Set[str]) -> bool:
-        operators = (self.network.operators[name] for name in self._books.queries[number])
-        if any(o.pinned is not None or not o.movable for o in operators):
-            return False
-        return going.isdisjoint(self._books.physical[number])
 
     def _cross(
         self, at_s: float, number: int, target: str, load: Mapping[str, float], why: str
@@ -415,20 +400,34 @@ class TopManager:
 
     # Networks and plans
 
+    def check(self, network: Network) -> None:
+        """Find fault with a network before it is added: what is wrong with it is an input error."""
+        self._books_of(network, self._known_loads())
+
+    def _known_loads(self) -> dict[str, float]:
+        return {n: load for lower in self.lower.values() for n, load in lower.operator_loads.items()}
+
+    def _books_of(
+        self, network: Network, loads: Mapping[str, float]
+    ) -> tuple[Membership, dict[str, Network]]:
+        """The books of another network, and every group's part of it, looked at; nothing is changed."""
+        cluster = replace(self._cluster, nodes=tuple(self._nodes.values()), latency_ms=None)
+        live = {group: lower.nodes for group, lower in self.lower.items()}
+        books = self._books.with_network(network, cluster, self._group_of_node, live, loads)
+        parts = {group: books.part(group, self._group_of_node) for group in self.lower}
+        for group, part in parts.items():
+            self.lower[group].check(part)
+        return books, parts
+
     def _changed(self, event: QueryAdded | QueryRemoved) -> tuple[Instruction, ...]:
         """Known queries stay in their group; new ones go to the group that they leave least loaded.
 
         Every group's part is looked at before any manager is told: an input error changes nothing.
         """
-        before, stood, lowers = self._books, self.placement, self.lower.values()
-        known = {name: load for lower in lowers for name, load in lower.operator_loads.items()}
+        before, stood = self._books, self.placement
+        known = self._known_loads()
         known |= event.loads if isinstance(event, QueryAdded) else {}
-        cluster = replace(self._cluster, nodes=tuple(self._nodes.values()), latency_ms=None)
-        live = {group: lower.nodes for group, lower in self.lower.items()}
-        books = before.with_network(event.network, cluster, self._group_of_node, live, known)
-        parts = {group: books.part(group, self._group_of_node) for group in self.lower}
-        for group, part in parts.items():
-            self.lower[group].check(part)
+        books, parts = self._books_of(event.network, known)
         self._books = books
         dropped: list[Instruction] = []
         placed: list[Instruction] = []

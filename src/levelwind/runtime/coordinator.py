@@ -27,9 +27,9 @@ from levelwind.runtime.commits import (
 )
 from levelwind.runtime.durable import force_directories
 from levelwind.runtime.hearsay import diffusions, heard_after, told_to
-from levelwind.runtime.inheriting import gone_on_from, inherited_from, origins
+from levelwind.runtime.inheriting import gone_on_from, inherited_from, origins, taken_over
 from levelwind.runtime.messages import BoxReport, NodeReport, Seen, TableReport
-from levelwind.runtime.program import Box, Layout, Program
+from levelwind.runtime.program import Layout, Program
 from levelwind.runtime.rerouting import rerouted
 from levelwind.runtime.retention import Retention, clear_staging
 from levelwind.runtime.sinks import Sink
@@ -160,18 +160,8 @@ class Coordinator:
 
     def _take_over_placement(self) -> None:
         """Where the last commit has operators, unless a pin or a table that came since forbids it."""
-        placement = self.program.placement
         assert self.last is not None
-        commit = self.last
-        units: dict[str, list[Box]] = {}
-        for box in self.layout.boxes:
-            table = box.operator.table
-            units.setdefault(box.name if table is None else f"table {table}", []).append(box)
-        for boxes in units.values():
-            nodes = {commit.boxes[box.name].node if box.name in commit.boxes else None for box in boxes}
-            pins = {box.operator.pinned for box in boxes} - {None}
-            if len(nodes) == 1 and nodes <= set(self.program.nodes) and pins <= nodes:
-                placement.update({box.name: commit.boxes[box.name].node for box in boxes})
+        placement = self.program.placement | taken_over(self.layout, self.program.nodes, self.last)
         self.program = Program.of(self.layout, self.program.nodes, placement)
 
     def change(

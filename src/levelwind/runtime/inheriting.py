@@ -7,12 +7,12 @@ name until the next one is written, so whoever reads state from there must ask f
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Container, Mapping
 
 import msgspec
 
 from levelwind.runtime.commits import Commit
-from levelwind.runtime.program import Layout
+from levelwind.runtime.program import Box, Layout
 
 
 def origin(name: str, inherited: Mapping[str, str]) -> str:
@@ -40,3 +40,22 @@ def gone_on_from(commit: Commit, origins: Mapping[str, str]) -> Commit:
     """A commit with the records that boxes go on from under their own names, and no others."""
     boxes = {name: commit.boxes[old] for name, old in origins.items() if old in commit.boxes}
     return msgspec.structs.replace(commit, boxes=boxes)
+
+
+def taken_over(layout: Layout, nodes: Collection[str], commit: Commit) -> dict[str, str]:
+    """The nodes that operators stay on where a commit has them, under their own names.
+
+    Not those whose node is gone, or that a pin or a table that came since binds to another place. O(boxes).
+    """
+    units: dict[str, list[Box]] = {}
+    for box in layout.boxes:
+        table = box.operator.table
+        units.setdefault(box.name if table is None else f"table {table}", []).append(box)
+    found: dict[str, str] = {}
+    known = set(nodes)
+    for boxes in units.values():
+        stood = {commit.boxes[box.name].node if box.name in commit.boxes else None for box in boxes}
+        pins = {box.operator.pinned for box in boxes} - {None}
+        if len(stood) == 1 and stood <= known and pins <= stood:
+            found.update({box.name: commit.boxes[box.name].node for box in boxes})
+    return found

@@ -31,6 +31,7 @@ from levelwind.control.events import (
     StatisticsReported,
 )
 from levelwind.control.footprint import Meter
+from levelwind.control.gathering import gathered
 from levelwind.control.instructions import Alarm, AskAgain, Drop, Instruction, Place, Shed
 from levelwind.control.instructions import Move as Asked
 from levelwind.control.journal import REJECTED
@@ -105,10 +106,14 @@ class Steward:
             "moved_load_budget": balancing.moved_load_budget,
         }
         self.manager: Manager | TopManager
+        asked: tuple[Instruction, ...] = ()
         if balancing.groups is None:
             self.manager = Manager(network, cluster, placement, **options)
         else:
-            self.manager = TopManager(network, cluster, placement, groups=balancing.groups, **options)
+            # After a restart a query may stand in several groups: it is brought together by moves.
+            whole = gathered(network, cluster, balancing.groups, placement)
+            self.manager = TopManager(network, cluster, whole, groups=balancing.groups, **options)
+            asked = self.manager.gather(placement)
         self._meter = Meter(self.manager, cpu_clock=cpu_clock)
         self.alarms: deque[str] = deque(maxlen=KEPT_ALARMS)
         self._nodes = {node.name: node for node in cluster.nodes}
@@ -120,6 +125,8 @@ class Steward:
         self._given: set[str] = set()
         self._began: float | None = None
         self._now = 0.0
+        for instruction in asked:
+            self._heed(instruction)
 
     @property
     def footprint(self) -> dict[str, float]:
@@ -210,6 +217,10 @@ class Steward:
             elif (node in missing) != (node in self._missing) and node not in self._lost:
                 self._tell(Heartbeat(at_s=self._now, node=node, ready=node not in missing))
         self._missing = frozenset(missing)
+
+    def check(self, network: Network) -> None:
+        """Find fault with a network before it is changed to: what is wrong with it is an input error."""
+        self.manager.check(network)
 
     def change(self, network: Network, placement: Mapping[str, str]) -> dict[str, str]:
         """Another network runs from the next step on: where each of its operators stands then.

@@ -15,15 +15,18 @@ from levelwind.balance.protocol import Policy
 from levelwind.balance.registry import make_policy
 from levelwind.control import TopManager
 from levelwind.control.allotment import tiered_plan
+from levelwind.control.gathering import gathered
 from levelwind.errors import InputError, Problem, RunError, input_error
 from levelwind.model import Cluster, Network, Plan, PlanStatus
 from levelwind.planning import plan as make_plan
 from levelwind.rewrite import Shared, share, split
 from levelwind.runtime.changes import continued
-from levelwind.runtime.commits import read_commit, steps_of
+from levelwind.runtime.commits import Commit, read_commit, steps_of
 from levelwind.runtime.compatibility import check_commit
 from levelwind.runtime.coordinator import Step
+from levelwind.runtime.inheriting import gone_on_from, inherited_from, origins, taken_over
 from levelwind.runtime.managing import Balancing
+from levelwind.runtime.program import Layout
 from levelwind.runtime.rundir import RunDirectory
 from levelwind.runtime.stand_ins import with_stand_ins
 from levelwind.spark.checks import check_network, default_cluster
@@ -158,10 +161,13 @@ def prepare(
     if reuse and groups is None:
         shared = share(going_on.network, prefer=running, standing=_told(going_on.network, placement))
     as_computed = going_on.network if shared is None else shared.network
+    planned = _placement(as_computed, nodes, planner, options, placement, seed, groups)
+    if groups is not None:
+        planned = _in_groups(as_computed, nodes, groups, planned, last)
     prepared = Run(
         going_on.network,
         nodes,
-        _placement(as_computed, nodes, planner, options, placement, seed, groups),
+        planned,
         directory=at,
         checkpoint=where,
         version=going_on.version,
@@ -181,16 +187,29 @@ def prepare(
         seed=seed,
         on_step=on_step,
     )
-    if groups is not None and last is None:
-        # Asked now, not in the first batch: a query in two groups is bad input, no failed run.
-        standing = prepared.placement
-        TopManager(going_on.network, nodes, standing, groups=groups, policy=None, rng=default_rng(seed))
     prepared.spark_run.notes += [*going_on.notes, *made_up, *_sharing(shared)]
     if last is not None:
         check_commit(last, prepared.spark_run.layout, nodes.names, prepared.spark_run.written)
     else:
         refuse_full_sinks(prepared)
     return prepared
+
+
+def _in_groups(
+    network: Network, cluster: Cluster, groups: str, planned: dict[str, str], last: Commit | None
+) -> dict[str, str]:
+    """The plan with every query in one group: as planned, or where the last commit has most of it.
+
+    Asked now, not in the first batch: a query that cannot stand in one group is bad input, no failed run.
+    """
+    if last is not None:
+        layout = Layout(network)
+        as_named = gone_on_from(last, origins(layout, last.boxes, inherited_from(last, layout)))
+        stood = {name: record.node for name, record in as_named.boxes.items()}
+        planned = planned | taken_over(layout, cluster.names, as_named)
+        planned = gathered(network, cluster, groups, planned, stood=stood)
+    TopManager(network, cluster, planned, groups=groups, policy=None, rng=default_rng(0))
+    return planned
 
 
 def _sharing(shared: Shared | None) -> list[str]:

@@ -293,6 +293,9 @@ class Run:
     def _ask_change(
         self, change: Change, after: Network, *, operators: tuple[str, ...] = ()
     ) -> tuple[str, ...]:
+        if self.spark_run.coordinator is not None:
+            # Before it is promised: what a manager cannot take is refused now, and the run goes on.
+            self._managed().check(after)
         outputs, only_in_one = difference(self._coming, after)
         change = msgspec.structs.replace(change, outputs=outputs, operators=operators or only_in_one)
         self._changes.append((change, as_kept(after)))
@@ -395,7 +398,12 @@ class Run:
             standing = self.spark_run.placement
             came_from = {each.name: origin(each.name, heirs) for each in split(after.network).operators}
             standing |= {name: standing[old] for name, old in came_from.items() if old in standing}
-            placement = steward.change(after.network, standing)
+            try:
+                placement = steward.change(after.network, standing)
+            except InputError as error:
+                # It could be made when it was asked for; changes before it, or a node, left no room for it.
+                self._refuse(change.command, change.id, error)
+                continue
             kept = store(self.spark_run.options.checkpoint, network)
             version = Version(network=kept, origin=self._origin)
             self.spark_run.change(after, placement, version, heirs)
@@ -412,9 +420,11 @@ class Run:
                 try:
                     self._heed(command)
                 except InputError as error:
-                    logger.warning("%s not carried out: %s", command.command, error)
-                    refused = Change(command.command, id=command.id, time=time.time(), refused=str(error))
-                    self.directory.append_change(refused)
+                    self._refuse(command.command, command.id, error)
+
+    def _refuse(self, command: str, id: str, error: InputError) -> None:
+        logger.warning("%s not carried out: %s", command, error)
+        self.directory.append_change(Change(command, id=id, time=time.time(), refused=str(error)))
 
     def _heed(self, command: Command) -> None:
         if command.command == "move":

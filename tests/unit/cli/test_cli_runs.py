@@ -163,6 +163,22 @@ def test_no_plan_starts_nothing_and_exits_1(run, write, no_spark, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_no_plan_for_a_group_starts_nothing_either_and_says_which(run, write, no_spark, tmp_path):
+    torn = RUNNABLE.replace("table: t}", "table: t, pinned: n1}", 1).replace(
+        "table: t}", "table: t, pinned: n2}"
+    )
+    nodes = [f"  - {{name: n{k}, properties: {{rack: {rack}}}}}" for k, rack in enumerate("xxy", start=1)]
+    cluster = write("cluster.yaml", "\n".join(["nodes:", *nodes]))
+    asked = ("run", write("torn.yaml", torn), "--run-dir", tmp_path / "run")
+    ended = run(*asked, "--cluster", cluster, "--groups", "rack")
+    assert ended.code == 1
+    assert "finds no plan: infeasible" in ended.err
+    *reasons, last = run(*asked, "--nodes", 2).err.splitlines()
+    assert reasons
+    assert ended.err.splitlines() == [*(line.replace("note: ", "note: group x: ") for line in reasons), last]
+    assert not (tmp_path / "run").exists()
+
+
 def test_moves_files_are_checked_whole(run, network, write, no_spark):
     moves = write(
         "moves.yaml",

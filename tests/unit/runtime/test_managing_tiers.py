@@ -46,12 +46,12 @@ QUERIES = parse_network(
 TOGETHER = {"half": "x1", "sums": "x2", "after": "x1", "pairs": "x2"}
 
 
-def world_of(folder, network):
+def world_of(folder, network, placement=TOGETHER):
     sinks = {name: ParquetSink(str(Path(folder, name))) for name in network.outputs}
     sinks[DEAD_LETTERS] = Discard()
     return World(
         Coordinator(
-            Layout(network), RACKS.names, TOGETHER, directory=str(folder), executor=Priced(), sinks=sinks
+            Layout(network), RACKS.names, placement, directory=str(folder), executor=Priced(), sinks=sinks
         )
     )
 
@@ -102,6 +102,30 @@ def test_a_query_moves_between_groups_while_data_flows_and_nothing_is_lost(tmp_p
             assert len(set(map(repr, moved))) == len(moved)
             assert set(map(repr, short)) <= set(map(repr, long))
             assert len(short) > 0.8 * len(long)
+
+
+def test_a_query_that_stood_in_two_groups_comes_together_while_data_flows(tmp_path):
+    run_with(tmp_path / "still", QUERIES, None)
+    torn = {**TOGETHER, "half": "y1", "pairs": "y1"}
+    world = world_of(tmp_path / "moved", QUERIES, torn)
+    steward = Steward(QUERIES, RACKS, torn, Balancing(groups="rack"))
+    first, *steps = drive(world, steward, 20, left=60, right=60)
+    steps += [world.step(1.0, left=1, right=1) for _ in range(8)]
+    # In the first step, as moves with a cause; then nothing is under way, and nobody moves again.
+    moves = {move.operator: move for move in first.commit.moves}
+    assert len(moves) == 2
+    assert {move.cause for move in moves.values()} == {"its query stood in several groups"}
+    group = {name: node[0] for name, node in first.program.placement.items()}
+    assert group["half"] == group["sums"]
+    assert group["after"] == group["pairs"]
+    assert not any(step.commit.moves for step in steps[:5])
+    assert steward.manager.under_way == {}
+    assert not steward.alarms
+    assert {record.operator for record in steward.manager.journal.take() if record.what == "done"} >= set(
+        moves
+    )
+    for name in QUERIES.outputs:
+        assert rows_of(tmp_path / "moved", name) == rows_of(tmp_path / "still", name) != []
 
 
 class Told:
