@@ -126,6 +126,20 @@ def test_a_lost_node_is_replaced_by_one_that_joins():
     assert np.isfinite([outcome.load_std, outcome.load_spread, outcome.held_out_load_std]).all()
 
 
+@pytest.mark.parametrize("silent_after_s", [None, 2.0])
+def test_a_node_that_comes_back_is_used_again(silent_after_s):
+    """When the other nodes are lost, all that there is stands on it."""
+    changes = (
+        Change(at_s=3.0, lost="n1"),
+        Change(at_s=7.0, joined=Node(name="n1")),
+        Change(at_s=11.0, lost="n2"),
+    )
+    scenario = changed(cluster=Cluster.equal(3), load=0.2, changes=changes, silent_after_s=silent_after_s)
+    outcome = simulate(scenario, seed=1)
+    assert set(outcome.placement.values()) == {"n1", "n3"}
+    assert len(outcome.placement) == 30
+
+
 def test_a_clean_start_has_the_plan_in_place_and_nothing_waiting():
     # The start is overloaded by far: without clearing, its backlog would rule the latencies.
     everything = {f"c{c}o{k}": "n1" for c in range(1, 7) for k in range(1, 6)}

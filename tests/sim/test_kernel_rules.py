@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sim_worlds import model, network, on, tiny_worlds
 
-from levelwind.model import Cluster, Model, Node, Operator, Split, Stream
+from levelwind.model import Cluster, Model, Multijoin, Node, Operator, Port, Split, Stream
 from levelwind.sim.arrivals import constant, listed
 from levelwind.sim.layout import Choices
 from levelwind.sim.simulator import Simulator
@@ -233,6 +233,26 @@ def test_stated_loads_make_nodes_busy_without_rows():
     simulator = Simulator(problem, arrivals, {"l": "n1", "s": "n2"}, horizon_s=100.0, seed=1)
     simulator.advance(100.0)
     np.testing.assert_allclose(simulator.busy_s / 100.0, [0.2, 0.4], rtol=0.03)
+
+
+@pytest.mark.parametrize("queues", ["node", "operator"])
+def test_rows_in_windows_count_with_their_bytes(queues):
+    """Three rows of 80 bytes, two of an operator's 50, one of which nobody says how large it is."""
+    spec = Multijoin(aliases=("a", "b", "c"), windows_s=dict.fromkeys("abc", 100.0))
+    ports = tuple(Port(source=name) for name in ("A", "half", "C"))
+    net = network(
+        model("half", "B", cost=0.0, bytes=50.0),
+        Operator(name="join", spec=spec, inputs=ports, cost_s=0.0, selectivity=0.0),
+        streams=(Stream(name="A", bytes=80.0), Stream(name="B", bytes=7.0), "C"),
+    )
+    times = {"A": [0.1, 0.2, 0.3], "B": [0.15, 0.25], "C": [0.4]}
+    simulator = simulator_of((*on(net, 1), times), choices=Choices(queues=queues))
+    simulator.advance(5.0)
+    assert simulator.in_system == 0
+    assert dict(zip(net.operators, simulator.held_bytes.tolist(), strict=True)) == {
+        "half": 0.0,
+        "join": 3 * 80.0 + 2 * 50.0 + 1.0,
+    }
 
 
 def test_instances_of_a_split_operator_take_turns():

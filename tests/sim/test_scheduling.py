@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from levelwind import plugins
 from levelwind.errors import InputError
 from levelwind.loads.problem import make_problem
 from levelwind.model import Cluster, Model, Network, Operator, Port, Stream
+from levelwind.plugins import option
 from levelwind.sim.arrivals import Arrivals
 from levelwind.sim.chain import chain_ranks, envelope_slopes
 from levelwind.sim.driver import simulate
 from levelwind.sim.layout import Choices
 from levelwind.sim.scenario_file import parse_scenario
-from levelwind.sim.scheduling import Lap, make_scheduler
+from levelwind.sim.scheduling import Lap, Order, make_scheduler
 from levelwind.sim.simulator import Simulator
 from levelwind.sim.tables import Law, Rule, TraceKind
 
@@ -216,6 +221,74 @@ events: [{{at: 5s, lost: n1}}]
     if scheduling == "fifo":
         plain = simulate(parse_scenario(text.replace("scheduling: fifo", "")).scenario, seed=3)
         assert plain.trace_hash == outcome.trace_hash
+
+
+def outcomes():
+    """What the same rows come to on one node under each scheduler."""
+    text = """
+generate: {chains: 4, length: 3, selectivity: [0.2, 0.9]}
+nodes: 1
+load: 0.9
+workload: {kind: periodic}
+duration: 20s
+"""
+    found = {}
+    for name in ("fifo", "round_robin", "chain", "adaptive"):
+        found[name] = simulate(parse_scenario(text + f"scheduling: {name}").scenario, seed=3)
+    return found
+
+
+def test_schedulers_do_what_they_are_named_for():
+    """Same rows, other orders: none acts as another, and on one node none holds fewer rows than Chain."""
+    found = outcomes()
+    assert len({outcome.trace_hash for outcome in found.values()}) == 4
+    held = {name: outcome.as_dict()["rows_held"]["mean"] for name, outcome in found.items()}
+    assert held["chain"] < 0.9 * held["fifo"]
+    assert held["chain"] == min(held.values())
+    # It tries all, and stays with what did well.
+    assert held["chain"] < held["adaptive"] < held["fifo"]
+
+
+def test_a_third_partys_scheduler_is_found_by_its_entry_point(monkeypatch):
+    """One that ranks operators as told, in turns with first come, first served."""
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class RankScheduler:
+        name: ClassVar[str] = "ranks"
+        summary: ClassVar[str] = "last or first operators of each chain first, every other sample"
+        origin: ClassVar[str] = "tests"
+
+        last: bool = option(True, "whether later operators come first")
+
+        def orders(self, problem):
+            ranks = np.arange(len(problem.physical.names), dtype=float)
+            return (Order(Rule.RANK, ranks if self.last else -ranks), Order(Rule.OLDEST))
+
+        def choose(self, laps, *, rng):
+            asked.append(len(laps))
+            return len(laps) % 2
+
+    asked = []
+
+    def entry_points(*, group, name=None):
+        found = [SimpleNamespace(name="ranks", load=lambda: RankScheduler)]
+        return found if group == "levelwind.schedulers" else []
+
+    monkeypatch.setattr(plugins, "entry_points", entry_points)
+    head = "generate: {chains: 2, length: 3}\nnodes: 1\nload: 0.9\nduration: 10s\nscheduling: "
+    traces = set()
+    for text in ("ranks", "{name: ranks, last: false}", "fifo"):
+        outcome = simulate(parse_scenario(head + text).scenario, seed=3)
+        assert outcome.tuples > 1000
+        traces.add(outcome.trace_hash)
+    assert len(traces) == 3
+    assert max(asked) == 10  # after every sample of the recording
+    with pytest.raises(InputError) as caught:
+        parse_scenario(head + "{name: ranks, lst: false}")
+    assert caught.value.problems[0].key == "scheduling.lst"
+    with pytest.raises(InputError) as caught:
+        parse_scenario(head + "rank")
+    assert caught.value.problems[0].hint == "did you mean 'ranks'?"
 
 
 def test_an_unknown_scheduler_is_named():

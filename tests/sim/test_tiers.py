@@ -133,6 +133,25 @@ def test_groups_need_a_property_that_all_nodes_state(tmp_path):
         parse_scenario(text, base=tmp_path)
 
 
+def test_a_node_joins_the_group_that_it_states(tmp_path):
+    """Read from a file: operators move to it, and no query stands in two racks."""
+    rack = "{name: r0n0, properties: {rack: r0}}, {name: r1n0, properties: {rack: r1}}"
+    (tmp_path / "cluster.yaml").write_text(f"nodes: [{rack}]")
+    text = """
+generate: {chains: 6, length: 2}
+cluster: cluster.yaml
+load: 0.5
+groups: rack
+policy: balance
+duration: 20s
+events: [{at: 5s, joined: {name: r1n1, properties: {rack: r1}}}]
+"""
+    outcome = simulate(parse_scenario(text, base=tmp_path).scenario, seed=1)
+    assert "r1n1" in outcome.placement.values()
+    for chain in range(1, 7):
+        assert len({outcome.placement[f"c{chain}o{k}"][:2] for k in (1, 2)}) == 1
+
+
 def silent(network, cluster, lost, **changes):
     """Everything begins in the first rack; nodes are lost without a word."""
     start = {name: f"r0n{k % 2}" for k, name in enumerate(network.operators)}

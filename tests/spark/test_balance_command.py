@@ -60,8 +60,15 @@ def test_a_policy_moves_operators_off_a_node_that_has_all_of_them(tmp_path):
     assert moves[0]["source"] == "n1"
     assert moves[0]["target"] == "n2"
     assert moves[0]["cause"].startswith("exchanges by correlation")
-    standing = tried.ask("status")["placement"]
+    status = tried.ask("status")
+    standing = status["placement"]
     assert standing["d"] == "n1"
+    # The manager has had many reports, and spent something, but by far not a node.
+    spent = status["manager"]
+    assert set(spent) == {"cpu_s", "bytes_in", "bytes_out", "memory_bytes", "longest_ms"}
+    assert all(value > 0 for value in spent.values())
+    assert spent["cpu_s"] < 0.5
+    assert spent["memory_bytes"] < 10_000_000
     # One or two: where a machine is busy, equal operators are measured as unequal, and a second may not fit.
     assert list(standing.values()).count("n2") in (1, 2)
     assert answer["outputs"] == dict.fromkeys(("one", "two", "three", "four"), 18 * 200)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from levelwind.balance.importance import importance
 from levelwind.loads.arrays import Floats, Ints, shared
 from levelwind.model import Network, Node, Operator
 from levelwind.rewrite import split
@@ -60,8 +61,9 @@ class Wiring:
 class Facts:
     """What does not change from report to report.
 
-    ``properties`` are the open pairs that operators state; those of nodes stand on the nodes. ``bytes`` is
-    the size of a row that an operator puts out, NaN where nobody states it; ``all_bytes``: all of them do.
+    ``properties`` are the open pairs that operators state; those of nodes stand on the nodes. ``priority``
+    is that of `importance`: what an operator feeds raises it. ``bytes`` is the size of a row that an operator
+    puts out, NaN where nobody states it; ``all_bytes``: all of them do.
     """
 
     operators: tuple[str, ...]
@@ -90,7 +92,7 @@ def make_facts(network: Network) -> Facts:
     return Facts(
         operators=tuple(operator.name for operator in operators),
         properties=tuple(operator.logical.properties for operator in operators),
-        priority=shared(np.array([o.logical.priority for o in operators], dtype=np.float64)),
+        priority=importance(physical),
         bytes=shared(
             np.array([np.nan if o.logical.bytes is None else o.logical.bytes for o in operators], dtype=float)
         ),

@@ -109,7 +109,7 @@ def run(settings: Settings, *, nodes: int = NODES, operators: int = OPERATORS) -
         spent[label] = managed(meter, network, series, reports=reports, beats=cluster.names)[1:]
         figures.append(_figure(f"a report and {nodes:,} heartbeats, {label}", spent[label]))
         footprint = meter.footprint(nodes)
-        each = footprint.as_dict()
+        each = _known(footprint)
         figures += [
             Figure(label=f"{what}, {label}", value=each[key], unit="bytes", limit=limit)
             for key, (what, limit) in LIMITS.items()
@@ -161,8 +161,13 @@ def _figure(label: str, spent: list[float]) -> Figure:
     return Figure(label=label, value=median(spent), unit="ms", limit=LIMIT_MS)
 
 
+def _known(spent: Footprint) -> dict[str, float]:
+    """Figures as far as they are known: rates are, after two reports."""
+    return {key: value for key, value in spent.as_dict().items() if value is not None}
+
+
 def _note(label: str, spent: Footprint) -> str:
-    each = spent.as_dict()
+    each = _known(spent)
     return (
         f"{label}: per node and second {1e6 * each['cpu_s']:.1f} µs of CPU, {each['bytes_in']:.0f} bytes in, "
         f"{each['bytes_out']:.1f} bytes out; {each['memory_bytes'] / 1000:.1f} kB of memory per node; "

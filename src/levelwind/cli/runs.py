@@ -183,7 +183,19 @@ def figure_lines(status: Mapping[str, Any]) -> list[str]:
     if status.get("shares"):
         held = ", ".join(f"{name} {share:.0%}" for name, share in status["shares"].items())
         lines.append(f"overload: take only a share of their rows: {held}")
+    if status.get("manager"):
+        lines.append(manager_line(status["manager"]))
     return lines
+
+
+def manager_line(spent: Mapping[str, float | None]) -> str:
+    """What the manager itself spends. Its rates are not known before its second report."""
+    cpu_s, came, went = (spent.get(key) for key in ("cpu_s", "bytes_in", "bytes_out"))
+    held = f"{grouped((spent.get('memory_bytes') or 0.0) / 1000)} kB held per node"
+    if cpu_s is None or came is None or went is None:
+        return f"manager: {held}"
+    rates = f"{grouped(1e6 * cpu_s)} µs of CPU, {grouped(came)} bytes in, {grouped(went)} out"
+    return f"manager: per node and second {rates}; {held}; longest event {number(spent['longest_ms'])} ms"
 
 
 def spread_lines(status: Mapping[str, Any]) -> list[str]:

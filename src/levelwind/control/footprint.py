@@ -6,9 +6,10 @@ The manager itself has no clock: whoever drives it hands one in.
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from levelwind.control.events import Event, QueryAdded, QueryRemoved, Statistics
 from levelwind.control.instructions import Instruction
 
 NUMBER_BYTES = 8
+
+
+_Made = TypeVar("_Made", bound=Event)
 
 
 class Managing(Protocol):
@@ -39,13 +43,16 @@ class Footprint:
     nodes: int
     seconds: float
 
-    def as_dict(self) -> dict[str, float]:
-        """Rates per node and second, memory per node; and the longest time spent on one event."""
-        share = max(self.nodes, 1) * max(self.seconds, 1e-9)
+    def as_dict(self) -> dict[str, float | None]:
+        """Rates per node and second, memory per node; and the longest time spent on one event.
+
+        Rates are None until events have come at two different times: before, there is no time they are of.
+        """
+        share = max(self.nodes, 1) * self.seconds
         return {
-            "cpu_s": self.cpu_s / share,
-            "bytes_in": self.bytes_in / share,
-            "bytes_out": self.bytes_out / share,
+            "cpu_s": self.cpu_s / share if share else None,
+            "bytes_in": self.bytes_in / share if share else None,
+            "bytes_out": self.bytes_out / share if share else None,
             "memory_bytes": self.memory_bytes / max(self.nodes, 1),
             "longest_ms": 1000.0 * self.longest_s,
         }
@@ -65,6 +72,13 @@ class Meter:
         self._began: float | None = None
         self._now = 0.0
         self._memory, self._weighed_at = 0, 0
+
+    def making(self, make: Callable[[], _Made]) -> _Made:
+        """What is to be handed on, made now: its CPU counts with the manager's, in ``cpu_s`` alone."""
+        began = self._clock()
+        made = make()
+        self._cpu_s += self._clock() - began
+        return made
 
     def handle(self, event: Event) -> tuple[Instruction, ...]:
         """Hand an event on."""
@@ -136,7 +150,7 @@ def _held(root: Any) -> int:
         total += one.nbytes if isinstance(one, np.ndarray) else sys.getsizeof(one)
         if isinstance(one, Mapping):
             stack += [*one.keys(), *one.values()]
-        elif isinstance(one, tuple | list | set | frozenset):
+        elif isinstance(one, tuple | list | set | frozenset | deque):
             stack += list(one)
         elif hasattr(one, "__dict__"):
             stack += list(vars(one).values())

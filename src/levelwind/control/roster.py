@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from levelwind.balance.facts import Facts, make_facts
+from levelwind.balance.importance import importance
 from levelwind.errors import InputError, Problem
 from levelwind.loads.arrays import Floats, Ints
 from levelwind.loads.problem import make_problem
@@ -34,7 +35,7 @@ class Roster:
     unit
         Operators on one table have one number; numbered from 0 in the order of the file.
     priority
-        The higher, the more important.
+        The higher, the more important; that of `importance`.
     may_shed
         Whether an operator says that it may leave rows out under overload.
     fed_by
@@ -95,7 +96,8 @@ class Roster:
 
 def make_roster(network: Network, cluster: Cluster) -> Roster:
     """Take the rules out of a network; a pin to a node that the cluster never had is an input error."""
-    operators = split(network).operators
+    physical = split(network)
+    operators = physical.operators
     known = set(cluster.names)
     problems = [
         Problem(rule="must name a node of the cluster", key=f"{o.name}.pinned", value=o.logical.pinned)
@@ -128,7 +130,7 @@ def make_roster(network: Network, cluster: Cluster) -> Roster:
         movable=~bound[unit],
         immovable=immovable[unit],
         unit=unit,
-        priority=np.array([o.logical.priority for o in operators], dtype=np.float64),
+        priority=importance(physical),
         may_shed=np.array([o.logical.may_shed for o in operators], dtype=bool),
         fed_by=_fed_by(operators),
     )

@@ -159,7 +159,8 @@ def _value(run: Mapping[str, Any], what: str, case: Case) -> float:
         return sum(s["working_s"] for s in steps) / max(sum(s["cpu_s"] for s in steps), 1e-9)
     if what == "memory":
         return float(np.mean([s["memory"] for s in steps]))
-    return float(steps[-1]["manager"][what])
+    spent = steps[-1]["manager"][what]
+    return float("nan") if spent is None else float(spent)
 
 
 def _draw_course(

@@ -129,8 +129,11 @@ class Steward:
             self._heed(instruction)
 
     @property
-    def footprint(self) -> dict[str, float]:
-        """What the manager spends per node and second: CPU, bytes in and out; and its memory per node."""
+    def footprint(self) -> dict[str, float | None]:
+        """What the manager spends per node and second: CPU, bytes in and out; and its memory per node.
+
+        CPU is that of making reports, too, but not of adding up what each step measured.
+        """
         return self._meter.footprint(len(self._nodes)).as_dict()
 
     def plan(self, ask: Callable[[tuple[str, ...], int], Mapping[str, str]], reason: str) -> dict[str, str]:
@@ -183,7 +186,7 @@ class Steward:
         self._now = step.started + step.wall_s - self._began
         self._report_moves(step.program.placement)
         if self._window.add(step) and self._window.is_full:
-            self._tell(self._statistics(step))
+            self._tell(self._meter.making(lambda: self._statistics(step)))
 
     def _statistics(self, step: Step) -> StatisticsReported:
         """The loads, and of everything else only what the manager asks for."""

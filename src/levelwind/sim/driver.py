@@ -390,13 +390,13 @@ class Run:
             return None  # what goes with its queries is gone already
         target = instruction.target if isinstance(instruction, Move) else instruction.node
         simulator, now = self.simulator, self.simulator.now_s
-        operator, nodes = self._number.get(instruction.operator), simulator.node_names
+        operator, node = self._number.get(instruction.operator), self._node(target)
         if operator is None:
             reason = "there is no such operator"
-        elif target not in nodes or nodes.index(target) in self._lost:
+        elif node is None:
             reason = f"{target} is not there"
         else:
-            at, node = int(simulator.assignment[operator]), nodes.index(target)
+            at = int(simulator.assignment[operator])
             if operator in self._fresh:
                 self._fresh.remove(operator)
                 simulator.place(operator, node)  # it has nothing to bring along
@@ -428,6 +428,11 @@ class Run:
 
     # ---- nodes and queries that come and go
 
+    def _node(self, name: str) -> int | None:
+        """Number of the node of this name that is there: one that comes back gets a number of its own."""
+        named = (i for i, own in enumerate(self.simulator.node_names) if own == name and i not in self._lost)
+        return next(named, None)
+
     def _change(self, change: Change, now: float) -> None:
         simulator = self.simulator
         if change.added or change.removed:
@@ -438,7 +443,8 @@ class Run:
             simulator.add_node(node.name, cpu=node.cpu, bandwidth=bandwidth)
             self._tell(NodeJoined(at_s=now, node=node))
         if change.lost is not None:
-            node_number = simulator.node_names.index(change.lost)
+            node_number = self._node(change.lost)
+            assert node_number is not None
             self._lost.add(node_number)
             simulator.lose_node(node_number)
             # What was on its way there never arrives; the manager places it anew.

@@ -11,7 +11,7 @@ from levelwind.sim.notes import DROPPED, LOST, SUSPENDED, note
 from levelwind.sim.queues import count_chain, empty_all, park_all, put_back, release
 from levelwind.sim.tables import NOWHERE, Floats, Tables
 
-PARTS = "44aca956da10"  # see `compiling`
+PARTS = "3877aa528446"  # see `compiling`
 
 
 @compiled
@@ -108,7 +108,7 @@ def count_held(t: Tables, held: Floats) -> None:
         if len(t.waits) > 0:
             count_chain(t, t.waits[number].head, held)
         for side in range(operator.side_start, operator.side_end):
-            held[number] += t.sides[side].count
+            held[number] += t.sides[side].count * t.sides[side].bytes
 
 
 @compiled

@@ -16,7 +16,7 @@ from levelwind.sim.notes import ARRIVED, DELIVERED, FINISHED, RESUMED, note, not
 from levelwind.sim.queues import any_waits, line_up, next_in_line, park, release, take
 from levelwind.sim.tables import NOWHERE, Law, Tables
 
-PARTS = "247f25c52cf7"  # see `compiling`
+PARTS = "42d012963fe7"  # see `compiling`
 
 DONE, GROW_TUPLES, GROW_EVENTS, GROW_WINDOWS, DRAIN_TRACE = 0, 1, 2, 3, 4
 POISSON, GIVEN = int(Law.POISSON), int(Law.GIVEN)

@@ -355,6 +355,9 @@ def _connections(
     inlets["side"][joined] += side_start[inlets["operator"][joined]].astype(np.int32)
     sides = np.zeros(side_start[-1], SIDE)
     sides["window_s"] = [window for here in windows for window in here]
+    sides["bytes"] = 1.0
+    sizes = flows["bytes"][inlets["flow"][joined]]
+    sides["bytes"][inlets["side"][joined]] = np.where(sizes > 0.0, sizes, 1.0)
     exits = np.array([node for flow in every for node in flow.exits], dtype=np.int64)
     return {
         "flows": flows,

@@ -99,7 +99,10 @@ class _Reader:
         window_s, samples = value_of(statistics, "window", 10.0), value_of(statistics, "samples", 10)
         warmup_s, duration_s = value_of(values, "warmup", 20.0), value_of(values, "duration", 120.0)
         self._check_times(window_s, samples, warmup_s, duration_s)
+        period_s, silent_after_s = value_of(values, "period", 1.0), value_of(values, "silent_after")
+        self._check_silence(silent_after_s, period_s)
         groups = self._groups(value_of(values, "groups"), cluster)
+        self._check_joining(groups, value_of(values, "events", ()), cluster)
         report.raise_problems()
         assert network is not None
         assert cluster is not None
@@ -113,7 +116,7 @@ class _Reader:
             policy=policy,
             window_s=window_s,
             samples=samples,
-            period_s=value_of(values, "period", 1.0),
+            period_s=period_s,
             migration_s=value_of(values, "migration", 0.2),
             moved_load_budget=value_of(values, "moved_load_budget"),
             warmup_s=warmup_s,
@@ -121,7 +124,7 @@ class _Reader:
             clean=value_of(values, "clean", False),
             changes=changes,
             scheduling=scheduling,
-            silent_after_s=value_of(values, "silent_after"),
+            silent_after_s=silent_after_s,
             groups=groups,
             reuse=value_of(values, "reuse", False),
         )
@@ -312,6 +315,34 @@ class _Reader:
             self.report.add(("groups",), rule, key, f"{without[0]} does not")
         return str(key)
 
+    def _check_joining(self, key: str | None, values: Any, cluster: Cluster | None) -> None:
+        """A node that joins must belong to a group that there is; one that comes back belongs to its own."""
+        if key is None or cluster is None:
+            return
+        group_of = {node.name: str(node.properties[key]) for node in cluster.nodes if key in node.properties}
+        groups = sorted(set(group_of.values()))
+        for i in sorted(range(len(values)), key=lambda i: value_of(values[i], "at", 0.0)):
+            joined = value_of(values[i], "joined")
+            if joined is None or not groups:
+                continue
+            name, stated = value_of(joined, "name", ""), (value_of(joined, "properties") or {}).get(key)
+            allowed = [group_of[name]] if name in group_of else groups
+            path: KeyPath = ("events", i, "joined", "properties")
+            if stated is None and name not in group_of:
+                rule = f"a node that joins must state {key!r}, which groups are made by"
+                self.report.add(path, rule, hint="one of " + ", ".join(groups))
+            elif stated is not None and str(stated) not in allowed:
+                rule = "a node that joins must be in a group that there is, one that comes back in its own"
+                self.report.add((*path, key), rule, stated, "one of " + ", ".join(allowed))
+            group_of.setdefault(name, str(stated))
+
+    def _check_silence(self, silent_after_s: Any, period_s: Any) -> None:
+        """Nodes say once a period that they live: a shorter silence would drop all that are well."""
+        if silent_after_s is not None and silent_after_s < 2 * period_s - 1e-9:
+            rule = "must be at least twice the period, in which every node is heard of once"
+            hint = f"make it {2 * period_s:g}s or longer, or the period shorter"
+            self.report.add(("silent_after",), rule, Said(f"{silent_after_s:g} s"), hint)
+
     def _check_times(self, window_s: Any, samples: Any, warmup_s: Any, duration_s: Any) -> None:
         sample_s = window_s / samples
         if warmup_s < window_s - 1e-9:
@@ -332,4 +363,5 @@ def _node(values: dict[str, Any]) -> Any:
         bandwidth_bytes_per_s=value_of(values, "bandwidth"),
         memory_bytes=value_of(values, "memory"),
         host=value_of(values, "host"),
+        properties=frozen_mapping(value_of(values, "properties")),
     )

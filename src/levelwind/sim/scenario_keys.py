@@ -189,7 +189,9 @@ SCENARIO = Record(
             NameWithOptions("a scheduler"),
             "which waiting row a node takes next: fifo (default) | round_robin | chain | adaptive",
         ),
-        "silent_after": Key(POSITIVE_DURATION, "nodes send heartbeats; one silent for longer is dropped"),
+        "silent_after": Key(
+            POSITIVE_DURATION, "nodes send heartbeats; one silent for longer is dropped. Two periods at least"
+        ),
         "groups": Key(
             Text("a property of nodes"), "nodes with the same value form a group with a manager of its own"
         ),

@@ -83,7 +83,8 @@ SOURCE = _record(
 # `ratio`: rows on the flow per row (or pair) that its producer takes; `credit`: the fraction left over.
 FLOW = _record("ratio bytes transfer_s credit", "rows", "inlet_start inlet_end exit_start exit_end")
 INLET = _record("cost_s", "", "flow operator side emits")
-SIDE = _record("window_s", "head count")
+# `bytes`: of a row in the window, 1 where nobody states any.
+SIDE = _record("window_s bytes", "head count")
 SEGMENT = _record("until_s rate", "")
 # Only where nodes do not serve first come, first served: the rows that wait for each operator, its rank, and
 # its neighbours in its node's list of operators that have something to do.

@@ -357,6 +357,29 @@ def test_status_shows_changes_and_alarms(run, over):
     assert "alarm: n1 was lost" in shown
 
 
+def test_status_shows_what_the_manager_spends(run, over):
+    assert "manager" not in run("status", over.path, "--format", "text").out
+    spent = {
+        "cpu_s": 3.2e-5,
+        "bytes_in": 2040.4,
+        "bytes_out": 12.0,
+        "memory_bytes": 17300.0,
+        "longest_ms": 4.25,
+    }
+    over.write_status({**over.status(), "manager": spent})
+    assert run("status", over.path).json["manager"] == spent
+    shown = " ".join(run("status", over.path, "--format", "text").out.split())
+    rates = "per node and second 32 µs of CPU, 2,040 bytes in, 12 out"
+    assert f"manager: {rates}; 17 kB held per node; longest event 4.25 ms" in shown
+    # After the first report there is no time yet that rates could be of.
+    over.write_status(
+        {**over.status(), "manager": {**spent, "cpu_s": None, "bytes_in": None, "bytes_out": None}}
+    )
+    shown = " ".join(run("status", over.path, "--format", "text").out.split())
+    assert "manager: 17 kB held per node" in shown
+    assert "per node and second" not in shown
+
+
 def test_stats_in_both_forms(run, over):
     ended = run("stats", over.path)
     assert ended.code == 0

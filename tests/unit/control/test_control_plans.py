@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import tracemalloc
 
 import numpy as np
@@ -22,6 +23,7 @@ from levelwind.control.events import (
 )
 from levelwind.control.footprint import Meter
 from levelwind.control.instructions import Alarm, AskAgain, Move, Place
+from levelwind.control.journal import Record
 from levelwind.control.plans import ATTEMPTS
 from levelwind.control.references import References
 from levelwind.errors import InputError
@@ -346,6 +348,40 @@ def test_the_meter_counts_what_passes():
     assert spent.bytes_out == 0
     assert 1000 < spent.memory_bytes < 100_000
     assert spent.as_dict()["cpu_s"] == 0.5
+
+
+def test_rates_are_not_known_before_there_is_a_time_that_they_are_of():
+    ticks = iter(range(100))
+    meter = Meter(managed(BOXES, ON_ONE), cpu_clock=lambda: float(next(ticks)))
+    rates = ("cpu_s", "bytes_in", "bytes_out")
+    for event in (None, Heartbeat(at_s=5.0, node="n1"), Heartbeat(at_s=5.0, node="n2")):
+        if event is not None:
+            meter.handle(event)
+        told = meter.footprint(3).as_dict()
+        assert [told[key] for key in rates] == [None] * 3
+        assert told["memory_bytes"] > 0
+    meter.handle(Heartbeat(at_s=6.0, node="n1"))
+    assert meter.footprint(3).as_dict()["cpu_s"] == pytest.approx(1.0)
+
+
+def test_making_what_is_told_counts_as_cpu_and_is_no_event():
+    ticks = iter(range(100))
+    meter = Meter(managed(BOXES, ON_ONE), cpu_clock=lambda: float(next(ticks)))
+    made = meter.making(lambda: Heartbeat(at_s=0.0, node="n1"))
+    assert made == Heartbeat(at_s=0.0, node="n1")
+    spent = meter.footprint(3)
+    assert (spent.events, spent.cpu_s, spent.longest_s, spent.bytes_in) == (0, 1.0, 0.0, 0)
+
+
+def test_what_was_decided_is_part_of_the_memory():
+    manager = managed(BOXES, ON_ONE)
+    before = Meter(manager, cpu_clock=lambda: 0.0).footprint(3).memory_bytes
+    records = [Record(at_s=float(k), what="ignored", reason=f"for reason {k}") for k in range(2000)]
+    for record in records:
+        manager.journal.add(record)
+    grown = Meter(manager, cpu_clock=lambda: 0.0).footprint(3).memory_bytes - before
+    own = sum(sys.getsizeof(each) + sys.getsizeof(each.reason) for each in records)
+    assert own < grown < 2 * own
 
 
 def test_a_network_that_is_added_is_placed_by_the_loads_that_come_with_it():

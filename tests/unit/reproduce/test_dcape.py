@@ -119,6 +119,12 @@ def test_what_a_move_adds_is_told_from_where_the_join_stands():
 def test_figures_draw_what_was_measured(name, tmp_path):
     figure = FIGURES[name]
     results = made_up(figure, dict.fromkeys(figure.cases, 100.0), False)
+    # At first nobody knows yet what the manager spends.
+    for runs in results[0]["runs"].values():
+        for run in runs:
+            unknown = dict.fromkeys(("cpu_s", "bytes_in", "bytes_out"))
+            first = run["steps"][0]
+            run["steps"] = [{**first, "manager": first["manager"] | unknown}, *run["steps"][1:]]
     figure.draw(results, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 5000
 
@@ -138,6 +144,16 @@ def test_claims_fail_where_the_figures_say_so():
     check = at_least("grouping", "round_robin")
     assert check({"grouping": [3.0, 1.0, 2.0], "round_robin": [2.0, 2.0, 2.0]})[0].passed
     assert not check({"grouping": [1.0], "round_robin": [2.0]})[0].passed
+
+
+def test_a_manager_of_which_nothing_is_known_meets_no_limit():
+    figure = FIGURES["dcape_4_8"]
+    results = made_up(figure, dict.fromkeys(figure.cases, 100.0), False)
+    assert figure.summarise(results).holds
+    for runs in results[0]["runs"].values():
+        for run in runs:
+            run["steps"] = [{**step, "manager": step["manager"] | {"cpu_s": None}} for step in run["steps"]]
+    assert not figure.summarise(results).holds
 
 
 def test_figures_that_are_asked_for_together_are_measured_in_one_pass(monkeypatch, tmp_path):

@@ -213,6 +213,49 @@ def test_events_must_be_possible():
     assert "exactly one of lost, joined" in problems(head + "events: [{at: 1s}]")["events[0]"].rule
 
 
+@pytest.mark.parametrize(("silent_after", "period"), [("500ms", "1s"), ("100ms", "100ms"), ("1900ms", "1s")])
+def test_silence_must_be_longer_than_the_time_between_heartbeats(silent_after, period):
+    head = "generate: {chains: 1, length: 1}\nnodes: 2\nload: 1\n"
+    found = problems(head + f"silent_after: {silent_after}\nperiod: {period}")
+    assert set(found) == {"silent_after"}
+    assert "at least twice the period" in found["silent_after"].rule
+    assert "or longer" in found["silent_after"].hint
+
+
+def test_silence_of_two_periods_is_enough():
+    head = "generate: {chains: 1, length: 1}\nnodes: 2\nload: 1\n"
+    for times in ("silent_after: 2s", "silent_after: 600ms\nperiod: 300ms"):
+        assert parse_scenario(head + times).scenario.silent_after_s in (2.0, 0.6)
+
+
+RACKS = """
+nodes:
+  - {name: a, properties: {rack: x}}
+  - {name: b, properties: {rack: 2}}
+"""
+
+
+def test_a_node_that_joins_keeps_its_properties_and_must_have_a_group(tmp_path):
+    (tmp_path / "cluster.yaml").write_text(RACKS)
+    head = "generate: {chains: 1, length: 1}\ncluster: cluster.yaml\nload: 0.5\ngroups: rack\n"
+    made = "{at: 1s, joined: {name: c, properties: {rack: x, disk: ssd}}}"
+    made += ", {at: 2s, joined: {name: d, properties: {rack: 2}}}"
+    back = "{at: 3s, lost: a}, {at: 4s, joined: {name: a}}, {at: 5s, lost: c}, {at: 6s, joined: {name: c}}"
+    scenario = parse_scenario(head + f"events: [{made}, {back}]", base=tmp_path).scenario
+    assert scenario.changes[0].joined.properties == {"rack": "x", "disk": "ssd"}
+    bad = "{at: 1s, joined: {name: c}}, {at: 2s, joined: {name: d, properties: {rack: y}}}"
+    back = "{at: 3s, lost: a}, {at: 4s, joined: {name: a, properties: {rack: 2}}}"
+    found = problems(head + f"events: [{bad}, {back}]", base=tmp_path)
+    assert set(found) == {
+        "events[0].joined.properties",
+        "events[1].joined.properties.rack",
+        "events[3].joined.properties.rack",
+    }
+    assert "must state 'rack'" in found["events[0].joined.properties"].rule
+    assert found["events[1].joined.properties.rack"].hint == "one of 2, x"
+    assert found["events[3].joined.properties.rack"].hint == "one of x"
+
+
 NETWORK = """
 streams: {I: {rate: 1}}
 operators:
