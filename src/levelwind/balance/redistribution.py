@@ -19,7 +19,6 @@ from levelwind.balance.costs.protocol import (
     percent_difference,
 )
 from levelwind.balance.costs.registry import chosen_cost_model
-from levelwind.balance.facts import around
 from levelwind.balance.ledger import Ledger, Trial
 from levelwind.balance.protocol import Proposal, Situation
 from levelwind.loads.arrays import Floats, Ints
@@ -127,16 +126,6 @@ def _chosen(wanted: str, names: Sequence[str], properties: Sequence[Mapping[str,
 def trials(nodes: int) -> int:
     """Trials that a policy may make in a period."""
     return max(TRIALS, min(MOST_TRIALS, TRIALS_OF_ONE_NODE // max(nodes, 1)))
-
-
-def priorities(situation: Situation, ledger: Ledger, units: Ints) -> Floats:
-    """Priority of each unit, that of its most important operator; 0 where nobody knows any."""
-    if situation.facts is None:
-        return np.zeros(len(units))
-    owner, operators = around(ledger.members, ledger.order, units)
-    highest = np.full(len(units), -np.inf)
-    np.maximum.at(highest, owner, situation.facts.priority[operators])
-    return highest
 
 
 def proposals(ledger: Ledger, made: Sequence[Trial], before: Floats, why: str) -> tuple[Proposal, ...]:
