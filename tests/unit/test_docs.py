@@ -75,7 +75,15 @@ def test_the_readme_table_is_what_compare_prints():
 
 
 @pytest.mark.parametrize(
-    "module", ["planning", "loads.feasible", "testing.planner_checks", "sim.arrivals", "sim.scenario_file"]
+    "module",
+    [
+        "planning",
+        "loads.feasible",
+        "balance.choice",
+        "testing.planner_checks",
+        "sim.arrivals",
+        "sim.scenario_file",
+    ],
 )
 def test_examples_in_docstrings(module):
     outcome = doctest.testmod(import_module(f"levelwind.{module}"))

@@ -12,6 +12,7 @@ from numpy.random import default_rng
 from pyspark.sql import DataFrame, SparkSession
 
 from levelwind.balance.protocol import Policy
+from levelwind.balance.redistribution import remarks_of
 from levelwind.balance.registry import make_policy
 from levelwind.control import TopManager
 from levelwind.control.allotment import tiered_plan
@@ -158,6 +159,12 @@ def prepare(
     if reuse and groups is None:
         shared = share(going_on.network, prefer=running, standing=_told(going_on.network, placement))
     as_computed = going_on.network if shared is None else shared.network
+    balancing = Balancing(
+        policy=make_policy(policy) if isinstance(policy, str) else policy,
+        period_s=period_s,
+        moved_load_budget=moved_load_budget,
+        groups=groups,
+    )
     prepared = Run(
         going_on.network,
         nodes,
@@ -172,12 +179,7 @@ def prepare(
         sources=sources or {},
         until_idle=until_idle,
         moves=moves,
-        balancing=Balancing(
-            policy=make_policy(policy) if isinstance(policy, str) else policy,
-            period_s=period_s,
-            moved_load_budget=moved_load_budget,
-            groups=groups,
-        ),
+        balancing=balancing,
         seed=seed,
         on_step=on_step,
     )
@@ -185,7 +187,8 @@ def prepare(
         # Asked now, not in the first batch: a query in two groups is bad input, no failed run.
         standing = prepared.placement
         TopManager(going_on.network, nodes, standing, groups=groups, policy=None, rng=default_rng(seed))
-    prepared.spark_run.notes += [*going_on.notes, *made_up, *_sharing(shared)]
+    told = remarks_of(balancing.policy, as_computed, nodes.nodes)
+    prepared.spark_run.notes += [*going_on.notes, *made_up, *_sharing(shared), *told]
     if last is not None:
         check_commit(last, prepared.spark_run.layout, nodes.names, prepared.spark_run.written)
     else:

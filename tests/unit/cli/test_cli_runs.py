@@ -551,3 +551,14 @@ def test_a_run_that_a_plug_in_keeps_from_beginning_is_not_left_running(network, 
     with pytest.raises(RunError, match=r"policy broken failed: ZeroDivisionError$"):
         levelwind.run(found, 2, run_dir=tmp_path / "run", policy=Broken())
     assert RunDirectory(tmp_path / "run").status()["state"] == "failed"
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_what_a_policy_would_never_find_is_told_at_the_start(run, network, tmp_path):
+    told = run(
+        "run", network, "--nodes", 2, "--run-dir", tmp_path / "run", "--until-idle",
+        "--policy", "balance", "--policy-set", "operators=sum[0],kepp",
+    )  # fmt: skip
+    notes = [line for line in told.err.splitlines() if line.startswith("note: policy")]
+    said = "operators=kepp (did you mean 'keep'?) means no operator that there is"
+    assert notes == [f"note: policy balance: {said}"]
