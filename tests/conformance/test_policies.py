@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from levelwind.balance import Proposal, Situation, policy_names
+from levelwind.balance.costs.protocol import LOAD, STATE_BYTES, STATISTICS
+from levelwind.balance.even import BalancePolicy
 from levelwind.testing import POLICY_CHECK_NAMES, PolicyCheckError, check_policy
 
 # Moves for the network's sake, not for balance: `tests/unit/balance/test_local_relaxation.py`.
@@ -51,6 +53,24 @@ class ChancePolicy(ToFirstPolicy):
             return ()
         operator = int(np.random.randint(len(situation.node)))  # noqa: NPY002
         return (Proposal(operator=operator, to=0, reason="chance"),)
+
+
+class CuriousPolicy(BalancePolicy):
+    """Reads all that a manager tells, and then does as `balance`."""
+
+    def propose(self, situation: Situation, *, rng: np.random.Generator) -> tuple[Proposal, ...]:
+        operators, nodes = len(situation.node), len(situation.cpu)
+        assert len([node.properties for node in situation.nodes]) == nodes
+        assert len(situation.facts.properties) == len(situation.facts.operators) == operators
+        assert len(situation.facts.wiring.reader_start) == operators + 1
+        assert {LOAD, STATE_BYTES, *situation.seen} == set(STATISTICS)
+        assert all(len(figures) == operators for figures in situation.seen.values())
+        return BalancePolicy.propose(self, situation, rng=rng)
+
+
+@pytest.mark.parametrize("check", [pytest.param(each, id=each.name) for each in check_policy(CuriousPolicy)])
+def test_a_policy_may_read_whatever_a_manager_tells(check):
+    check.run()
 
 
 def faults(policy):

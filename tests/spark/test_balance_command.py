@@ -74,6 +74,24 @@ def test_a_policy_moves_operators_off_a_node_that_has_all_of_them(tmp_path):
     assert answer["outputs"] == dict.fromkeys(("one", "two", "three", "four"), 18 * 200)
 
 
+@pytest.mark.usefixtures("how_to_package")
+def test_the_cost_model_of_the_how_to_balances_a_run(tmp_path):
+    tried = Tried(tmp_path / "licensed", "1s")
+    stated = "selectivity: 1, properties: {licence: x}"
+    tried.network.write_text(HEAVY.replace("selectivity: 1", stated))
+    placement = tried.folder / "placement.json"
+    placement.write_text(json.dumps(dict.fromkeys("abcd", "n1")))
+    answer = tried.run(
+        "--placement", str(placement), "--policy", "balance", "--policy-set", "cost=licences",
+        "--period", "10ms", "--until-idle",
+    )  # fmt: skip
+    # Four licences on one node that bears four: two of them go. Operators that are measured as idle stay.
+    assert answer["moves"] in (1, 2)
+    assert list(tried.ask("status")["placement"].values()).count("n2") == answer["moves"]
+    moves = [json.loads(line) for line in (tried.directory / "moves.jsonl").read_text().splitlines()]
+    assert moves[0]["cause"].startswith("evens out cost: from a node of cost 1.00 to one of 0.00")
+
+
 def test_queries_come_and_go_while_it_runs_and_a_restart_goes_on_with_what_is_there(tmp_path):
     # Long enough to be at work all the time; the second run takes the rest in a few large batches.
     tried = Tried(tmp_path / "live", "300s")

@@ -10,7 +10,17 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from levelwind.balance import make_policy, policy_names
+from levelwind.balance.costs import cost_model_names
+from levelwind.control import Manager
+from levelwind.control.events import StatisticsReported
+from levelwind.frontend import parse_network
+from levelwind.model import Cluster
+from levelwind.runtime.managing import warm_up
+from levelwind.testing import check_policy
 
 ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text()
@@ -65,7 +75,15 @@ def test_the_readme_table_is_what_compare_prints():
 
 
 @pytest.mark.parametrize(
-    "module", ["planning", "loads.feasible", "testing.planner_checks", "sim.arrivals", "sim.scenario_file"]
+    "module",
+    [
+        "planning",
+        "loads.feasible",
+        "balance.choice",
+        "testing.planner_checks",
+        "sim.arrivals",
+        "sim.scenario_file",
+    ],
 )
 def test_examples_in_docstrings(module):
     outcome = doctest.testmod(import_module(f"levelwind.{module}"))
@@ -79,6 +97,26 @@ def test_the_scenario_program_runs():
         [sys.executable, "-c", block(text, "python")], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert answer.stdout.endswith("(10, 60)\n")
+
+
+@pytest.mark.usefixtures("how_to_package")
+def test_the_cost_model_and_the_policy_of_the_how_to_work():
+    assert "licences" in cost_model_names()
+    assert "one_move" in policy_names()
+    for check in check_policy("one_move"):
+        check.run()
+    licensed = {"properties": {"licence": "x"}}
+    operators = [{"name": f"o{k}", "kind": "model", "load": {"I": 1}, **licensed} for k in range(4)]
+    network = parse_network({"streams": {"I": {"rate": 0.1}}, "operators": operators}).network
+    cluster, names = Cluster.equal(2), tuple(network.operators)
+    for name in ("balance", "degradation", "one_move"):
+        policy = make_policy(name, {"cost": "licences:most=2"})
+        warm_up(policy, network, cluster)
+        manager = Manager(
+            network, cluster, dict.fromkeys(names, "n1"), policy=policy, rng=np.random.default_rng(0)
+        )
+        told = StatisticsReported(at_s=1.0, operators=names, series=np.full((4, 3), 0.1))
+        assert manager.handle(told), name
 
 
 def test_links_lead_somewhere():

@@ -9,7 +9,7 @@ import numpy as np
 
 from levelwind.balance.ledger import TIE, Ledger, Trial
 from levelwind.balance.protocol import Proposal, Situation
-from levelwind.balance.redistribution import Redistribution, difference, priorities, proposals, trials
+from levelwind.balance.redistribution import Redistribution, difference, proposals, trials
 from levelwind.loads.arrays import Ints
 from levelwind.plugins import option
 
@@ -131,7 +131,7 @@ def _ranked(situation: Situation, ledger: Ledger, takers: Ints, node: int) -> li
             ledger.cost[target],
             -ledger.unit_amounts(units)[unit],
             -np.maximum(removed, 0),
-            priorities(situation, ledger, units)[unit],
+            ledger.priority[units][unit],
         )
     )
     return list(zip(units[unit[rank]].tolist(), target[rank].tolist(), strict=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from levelwind.balance.costs.protocol import CostModel, percent_difference
 from levelwind.balance.facts import around
@@ -54,6 +55,11 @@ class Ledger:
         stuck = np.bincount(self.unit, weights=~situation.movable, minlength=units) > 0
         self.free = ~(idle | stuck)
         self.order = np.argsort(self.unit, kind="stable")
+        # That of a unit's most important operator; 0 where nobody knows any.
+        self.priority = np.zeros(units)
+        if situation.facts is not None and units:
+            highest = situation.facts.priority[self.order]
+            self.priority = np.maximum.reduceat(highest, self.members[:-1])
 
     @property
     def difference(self) -> float:
@@ -66,8 +72,14 @@ class Ledger:
 
     def units_on(self, node: int) -> Ints:
         """Free units on a node, in the order of their numbers."""
-        here = np.unique(self.unit[np.flatnonzero(self.node == node)])
+        here = self.unit[np.flatnonzero(self.node == node)]
+        here = np.unique(here) if len(self.free) < len(self.node) else np.sort(here)
         return here[self.free[here]]
+
+    def givers(self) -> NDArray[np.bool_]:
+        """Whether each node has a free unit."""
+        first = self.order[self.members[:-1]][self.free]
+        return np.bincount(self.node[first], minlength=self.count) > 0
 
     def unit_amounts(self, units: Ints) -> Floats:
         """Amount of each of these units, as it stands."""
@@ -126,9 +138,14 @@ class Ledger:
         A cost that is not CPU would otherwise gather everything where nothing has to be sent, and the fullest
         node bounds what gets through.
         """
-        after = float(self.relative[target]) + float(self.unit_load[unit]) / float(self.situation.cpu[target])
-        source = float(self.relative[self.node[self.operators(unit)[0]]])
-        return after <= max(self.roomy, source) * (1.0 + TIE)
+        source = int(self.node[self.operators(unit)[0]])
+        return bool(self.with_cpu(np.int64(unit), source, np.int64(target)))
+
+    def with_cpu(self, units: Ints | np.int64, source: int, targets: Ints | np.int64) -> NDArray[np.bool_]:
+        """`has_cpu` for units of one node and one target, or for one unit and many targets."""
+        after = self.relative[targets] + self.unit_load[units] / self.situation.cpu[targets]
+        most: NDArray[np.bool_] = after <= max(self.roomy, float(self.relative[source])) * (1.0 + TIE)
+        return most
 
 
 def _units(number: Ints) -> tuple[Ints, Ints]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from levelwind.balance.choice import chosen, idle_choices
 from levelwind.balance.costs.protocol import (
     LOAD,
     STATE_BYTES,
@@ -19,11 +17,12 @@ from levelwind.balance.costs.protocol import (
     percent_difference,
 )
 from levelwind.balance.costs.registry import chosen_cost_model
-from levelwind.balance.facts import around
 from levelwind.balance.ledger import Ledger, Trial
 from levelwind.balance.protocol import Proposal, Situation
 from levelwind.loads.arrays import Floats, Ints
+from levelwind.model import Network, Node
 from levelwind.plugins import option
+from levelwind.rewrite import split
 
 # Most trials a period. One costs as much as there are nodes: at 1,000 nodes and 20,000 operators the whole
 # must stay below 50 ms, and on a few nodes nothing may be left for a next time that need not come.
@@ -90,7 +89,7 @@ class Redistribution:
         ledger.free &= (state >= self.least_state) & (state <= (self.most_state or np.inf))
         facts = situation.facts
         if self.operators and facts is not None:
-            may = _chosen(self.operators, facts.operators, facts.properties)
+            may = chosen(self.operators, facts.operators, facts.properties)
             ledger.free &= np.bincount(ledger.unit, weights=~may, minlength=len(ledger.free)) == 0
         return ledger
 
@@ -100,7 +99,28 @@ class Redistribution:
             return np.flatnonzero(situation.open)
         names = [node.name for node in situation.nodes]
         properties = [node.properties for node in situation.nodes]
-        return np.flatnonzero(_chosen(self.nodes, names, properties) & situation.open)
+        return np.flatnonzero(chosen(self.nodes, names, properties) & situation.open)
+
+    def remarks(self, network: Network, nodes: Sequence[Node]) -> tuple[str, ...]:
+        """What the user should know: choices of operators or nodes that mean none of those that there are."""
+        operators = split(network).operators
+        asked = {
+            "operators": ([o.name for o in operators], [o.logical.properties for o in operators]),
+            "nodes": ([node.name for node in nodes], [node.properties for node in nodes]),
+        }
+        return tuple(
+            f"{option}={choice} means no {option.removesuffix('s')} that there is"
+            for option, (names, properties) in asked.items()
+            for choice in idle_choices(getattr(self, option), names, properties)
+        )
+
+
+def remarks_of(policy: object, network: Network, nodes: Sequence[Node]) -> tuple[str, ...]:
+    """What the user should know of a policy before it is at work on these operators and nodes."""
+    if not isinstance(policy, Redistribution):
+        return ()
+    name = getattr(policy, "name", type(policy).__name__)
+    return tuple(f"policy {name}: {text}" for text in policy.remarks(network, nodes))
 
 
 def difference(situation: Situation, ledger: Ledger) -> float:
@@ -110,33 +130,9 @@ def difference(situation: Situation, ledger: Ledger) -> float:
     return percent_difference(np.append(ledger.cost[situation.ready], ledger.cost.max()))
 
 
-def _chosen(wanted: str, names: Sequence[str], properties: Sequence[Mapping[str, Any]]) -> NDArray[np.bool_]:
-    """Which of these a list of names, patterns and ``property=value`` pairs chooses."""
-    chosen = np.zeros(len(names), dtype=bool)
-    for pattern in filter(None, (part.strip() for part in wanted.split(","))):
-        key, pair, value = pattern.partition("=")
-        for k, name in enumerate(names):
-            if pair:
-                chosen[k] |= key in properties[k] and str(properties[k][key]) == value
-            else:
-                # Instances of a split operator go by the operator's name too.
-                chosen[k] |= fnmatchcase(name, pattern) or fnmatchcase(name.partition("[")[0], pattern)
-    return chosen
-
-
 def trials(nodes: int) -> int:
     """Trials that a policy may make in a period."""
     return max(TRIALS, min(MOST_TRIALS, TRIALS_OF_ONE_NODE // max(nodes, 1)))
-
-
-def priorities(situation: Situation, ledger: Ledger, units: Ints) -> Floats:
-    """Priority of each unit, that of its most important operator; 0 where nobody knows any."""
-    if situation.facts is None:
-        return np.zeros(len(units))
-    owner, operators = around(ledger.members, ledger.order, units)
-    highest = np.full(len(units), -np.inf)
-    np.maximum.at(highest, owner, situation.facts.priority[operators])
-    return highest
 
 
 def proposals(ledger: Ledger, made: Sequence[Trial], before: Floats, why: str) -> tuple[Proposal, ...]:

@@ -18,6 +18,8 @@ from levelwind.plugins import option
 
 # Looks elsewhere of a search that has steps left.
 LOOKS = 400
+# Most searches in a period, each with operators of higher priority than the one before.
+SEARCHES = 4
 # Of placements this near to the best one, that is taken which moves least.
 AS_GOOD = 0.01
 # A window that began so little before the last move, as a share of its length, began with it.
@@ -32,9 +34,9 @@ class ReplanPolicy:
     placement. The search goes by single moves and swaps from where operators stand, and from placements of
     whole bunches along dear arcs; then it looks around the best by chance. A placement is proposed as one
     exchange, if the largest cost falls by ``gain`` percent; of two that are as good, the one that moves less.
-    Operators of low priority are tried alone first: the others take part only where those gain nothing. After
-    a move it waits until the window holds nothing from before: what operators cost while their state was
-    fetched says little.
+    Operators of low priority are tried alone first: the others take part only where those gain nothing, in
+    `SEARCHES` searches at most. After a move it waits until the window holds nothing from before: what
+    operators cost while their state was fetched says little.
 
     Notes
     -----
@@ -75,16 +77,28 @@ class ReplanPolicy:
         goal = float(cost.max()) * (1.0 - self.gain / 100.0)
         if goal < _least_possible(work):
             return ()
-        ranks = np.unique(before.rank[before.free])
-        for rank in ranks.tolist():
+        cuts = _cuts(before.rank[before.free])
+        for rank in cuts:
             free = before.free & (before.rank <= rank)
-            stepped, best = search(work, before.node, free, chance, self.steps // len(ranks))
+            stepped, best = search(work, before.node, free, chance, max(1, self.steps // len(cuts)))
             if best[1].max() > goal:
                 continue  # the other costs no less, and names of nodes change nothing
             found = _chosen(replace(before, free=free), Found(*stepped), Found(*best))
             if found.cost.max() <= goal and found.cost.max() < cost.max():
                 return _proposals(before, found, cost)
         return ()
+
+
+def _cuts(rank: Floats) -> list[float]:
+    """Priorities up to which operators take part, search by search; the last has all of them.
+
+    Each search has its share of the steps: where there are many priorities, some take part together.
+    """
+    ranks = np.unique(rank)
+    count = min(SEARCHES, len(ranks))
+    last = np.ceil(np.arange(1, count + 1) * len(ranks) / count).astype(np.int64) - 1
+    found: list[float] = ranks[last].tolist()
+    return found
 
 
 def _is_wired(situation: Situation) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -14,8 +15,24 @@ from levelwind.control.distances import Distances
 from levelwind.control.events import LatencyMeasured, StatisticsReported
 from levelwind.control.references import References, Stillness
 from levelwind.control.standing import Standing
+from levelwind.errors import LevelwindError, RunError
 from levelwind.loads.arrays import Floats
 from levelwind.model import Cluster
+
+
+@contextmanager
+def blamed(policy: Policy) -> Iterator[None]:
+    """Say whose fault it is if a policy, or the cost model that it goes by, fails: it may be anybody's."""
+    try:
+        yield
+    except LevelwindError:
+        raise
+    except Exception as error:
+        name, cost = getattr(policy, "name", type(policy).__name__), getattr(policy, "cost", None)
+        who = f"policy {name}" if cost is None else f"policy {name}, with cost={cost},"
+        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        message = f"{who} failed: {said}"
+        raise RunError(message) from error
 
 
 class Adviser:
@@ -79,10 +96,11 @@ class Adviser:
             else None,
             ready=np.array([node.name not in unready for node in nodes]) if unready else None,
         )
-        if isinstance(self._policy, CostPolicy):
-            cost = self._policy.costs(situation)
-            reference = self._references.seen(roster.names, standing.index, standing.live, cost)
-            moved = self._references.changed or bool(standing.under_way)
-            still = self._stillness.seen(event.at_s, event.window_s, series.shape[1], moved=moved)
-            situation = replace(situation, reference=reference, still=still)
-        return self._policy.propose(situation, rng=self._rng)
+        with blamed(self._policy):
+            if isinstance(self._policy, CostPolicy):
+                cost = self._policy.costs(situation)
+                reference = self._references.seen(roster.names, standing.index, standing.live, cost)
+                moved = self._references.changed or bool(standing.under_way)
+                still = self._stillness.seen(event.at_s, event.window_s, series.shape[1], moved=moved)
+                situation = replace(situation, reference=reference, still=still)
+            return self._policy.propose(situation, rng=self._rng)

@@ -14,9 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from levelwind.balance.costs.protocol import RECEIVING, ROWS_IN, ROWS_OUT, SENDING, SENT, STATE_BYTES
-from levelwind.balance.protocol import Policy, Situation
+from levelwind.balance.costs.protocol import (
+    LOAD,
+    RECEIVING,
+    ROWS_IN,
+    ROWS_OUT,
+    SENDING,
+    SENT,
+    STATE_BYTES,
+    STATISTICS,
+)
+from levelwind.balance.facts import make_facts
+from levelwind.balance.protocol import CostPolicy, Policy, Situation
 from levelwind.control import Manager, TopManager
+from levelwind.control.advice import blamed
 from levelwind.control.events import (
     Event,
     Heartbeat,
@@ -35,7 +46,7 @@ from levelwind.control.gathering import gathered
 from levelwind.control.instructions import Alarm, AskAgain, Drop, Instruction, Place, Shed
 from levelwind.control.instructions import Move as Asked
 from levelwind.control.journal import REJECTED
-from levelwind.model import Cluster, Network
+from levelwind.model import Cluster, Model, Network, Operator, Port, Stream
 from levelwind.rewrite import split
 from levelwind.runtime.coordinator import Move, Step
 from levelwind.runtime.window import LoadWindow
@@ -70,17 +81,33 @@ class Balancing:
     groups: str | None = None
 
 
-def warm_up(policy: Policy) -> None:
-    """Have a policy decide on next to nothing, so that it is compiled before a batch waits for it."""
+def warm_up(policy: Policy, network: Network, cluster: Cluster) -> None:
+    """Have a policy decide on next to nothing, so that it is compiled before a batch waits for it.
+
+    Two operators, one after the other, on the first of two nodes, with the properties of the first of the
+    run's own: a cost model of somebody else's may read them, and finds here what it finds in the run.
+    """
+    nodes = (cluster.nodes * 2)[:2]
+    stated = ([each.properties for each in network.operators.values()] * 2)[:2] or [{}, {}]
+    chain = {
+        name: Operator(name=name, spec=Model(), inputs=(Port(source=reads),), properties=own)
+        for name, reads, own in zip(("o1", "o2"), ("I", "o1"), stated, strict=True)
+    }
     situation = Situation(
-        series=np.array([[1.0, 1.0], [0.0, 1.0]]),
+        series=nodes[0].cpu * np.array([[1.0, 1.0], [0.0, 1.0]]),
         node=np.array([0, 0]),
-        cpu=np.ones(2),
+        cpu=np.array([node.cpu for node in nodes], dtype=np.float64),
         movable=np.ones(2, dtype=bool),
         unit=np.arange(2),
         state_bytes=np.zeros(2),
+        nodes=nodes,
+        facts=make_facts(Network(streams={"I": Stream(name="I")}, operators=chain)),
+        seen={name: np.zeros(2) for name in STATISTICS if name not in (LOAD, STATE_BYTES)},
     )
-    policy.propose(situation, rng=np.random.default_rng(0))
+    with blamed(policy):
+        if isinstance(policy, CostPolicy):
+            policy.costs(situation)
+        policy.propose(situation, rng=np.random.default_rng(0))
 
 
 class Steward:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from levelwind.model import Network
+from levelwind.model import Network, Node
 from levelwind.sim.scenario import Named, Scenario
 
 if TYPE_CHECKING:
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
 def make_policy(named: Named) -> Any:
     """A policy by its name; bad names and options are input errors."""
     return import_module("levelwind.balance.registry").make_policy(named.name, dict(named.options))
+
+
+def policy_remarks(named: Named, network: Network, nodes: Sequence[Node]) -> tuple[str, ...]:
+    """What the author of a scenario should know of its policy before it is at work."""
+    found: tuple[str, ...] = import_module("levelwind.balance.redistribution").remarks_of(
+        make_policy(named), network, nodes
+    )
+    return found
 
 
 def make_manager(

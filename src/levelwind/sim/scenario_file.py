@@ -24,7 +24,7 @@ from levelwind.model import Cluster, Network
 from levelwind.model.frozen import frozen_mapping
 from levelwind.placement import make_planner
 from levelwind.rewrite import split
-from levelwind.sim.managing import make_policy
+from levelwind.sim.managing import make_policy, policy_remarks
 from levelwind.sim.queries import query_problems
 from levelwind.sim.scenario import Chains, Change, Named, Scenario
 from levelwind.sim.scenario_keys import MOST_NODES, SCENARIO
@@ -128,6 +128,9 @@ class _Reader:
             groups=groups,
             reuse=value_of(values, "reuse", False),
         )
+        if policy is not None and isinstance(network, Network):
+            joined = [change.joined for change in changes if change.joined is not None]
+            self.warnings += policy_remarks(policy, network, [*cluster.nodes, *joined])
         return LoadedScenario(scenario, tuple(self.warnings))
 
     def _file(self, key: str, name: Any, load: Callable[[str], _Found]) -> _Found | None:

@@ -12,6 +12,7 @@ from numpy.random import default_rng
 from pyspark.sql import DataFrame, SparkSession
 
 from levelwind.balance.protocol import Policy
+from levelwind.balance.redistribution import remarks_of
 from levelwind.balance.registry import make_policy
 from levelwind.control import TopManager
 from levelwind.control.allotment import tiered_plan
@@ -164,6 +165,12 @@ def prepare(
     planned = _placement(as_computed, nodes, planner, options, placement, seed, groups)
     if groups is not None:
         planned = _in_groups(as_computed, nodes, groups, planned, last)
+    balancing = Balancing(
+        policy=make_policy(policy) if isinstance(policy, str) else policy,
+        period_s=period_s,
+        moved_load_budget=moved_load_budget,
+        groups=groups,
+    )
     prepared = Run(
         going_on.network,
         nodes,
@@ -178,16 +185,12 @@ def prepare(
         sources=sources or {},
         until_idle=until_idle,
         moves=moves,
-        balancing=Balancing(
-            policy=make_policy(policy) if isinstance(policy, str) else policy,
-            period_s=period_s,
-            moved_load_budget=moved_load_budget,
-            groups=groups,
-        ),
+        balancing=balancing,
         seed=seed,
         on_step=on_step,
     )
-    prepared.spark_run.notes += [*going_on.notes, *made_up, *_sharing(shared)]
+    told = remarks_of(balancing.policy, as_computed, nodes.nodes)
+    prepared.spark_run.notes += [*going_on.notes, *made_up, *_sharing(shared), *told]
     if last is not None:
         check_commit(last, prepared.spark_run.layout, nodes.names, prepared.spark_run.written)
     else:

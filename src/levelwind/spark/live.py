@@ -147,9 +147,9 @@ class Run:
             network_document(self.network),
         )
         self._say(RUNNING)
-        if self._balancing.policy is not None:
-            warm_up(self._balancing.policy)
         try:
+            if self._balancing.policy is not None:
+                warm_up(self._balancing.policy, self.shared.network, self.cluster)
             self.spark_run.start()
         except BaseException:
             self._say(FAILED)

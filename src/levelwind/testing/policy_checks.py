@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from levelwind.balance import Policy, Proposal, Situation, make_policy
+from levelwind.balance.costs.protocol import LOAD, STATE_BYTES, STATISTICS
+from levelwind.balance.facts import make_facts
 from levelwind.loads.arrays import Floats, Ints, sum_by
+from levelwind.model import Model, Network, Node, Operator, Port, Stream
 from levelwind.testing.planner_checks import Check
 
 SAMPLES = 10
@@ -68,21 +71,41 @@ def check_policy(
 def random_situation(
     seed: int, *, nodes: int = 6, operators: int = 30, load: float = 0.9, uneven: float = 0.3
 ) -> Situation:
-    """Chains of operators that burst at different times, on unequal nodes of uneven load."""
+    """Chains of operators that burst at different times, on unequal nodes of uneven load.
+
+    It has all that a manager tells: nodes, facts, and every statistic, those beside the load as zeros.
+    """
     rng = np.random.default_rng(seed)
     cpu = rng.uniform(0.5, 1.5, nodes)
-    phase = rng.random(max(1, operators // 3))[np.arange(operators) % max(1, operators // 3)]
+    chains = max(1, operators // 3)
+    phase = rng.random(chains)[np.arange(operators) % chains]
     wave = 1.0 + 0.6 * np.sign(np.sin(2 * np.pi * (np.arange(SAMPLES) / SAMPLES + phase[:, None])))
     series = rng.uniform(0.5, 1.5, (operators, 1)) * (wave + rng.uniform(0.0, 0.1, (operators, SAMPLES)))
     share = cpu * rng.uniform(1 - uneven, 1 + uneven, nodes)
     node = rng.choice(nodes, size=operators, p=share / share.sum())
+    return _situation(
+        series * (load * cpu.sum() / series.mean(axis=1).sum()), node.astype(np.int64), cpu, chains=chains
+    )
+
+
+def _situation(series: Floats, node: Ints, cpu: Floats, *, chains: int) -> Situation:
+    """What a manager would tell of these loads: operators of one chain stand ``chains`` apart."""
+    count = len(node)
+    operators = {}
+    for k in range(count):
+        reads = f"I{k}" if k < chains else f"o{k - chains}"
+        operators[f"o{k}"] = Operator(name=f"o{k}", spec=Model(), inputs=(Port(source=reads),))
+    streams = {f"I{k}": Stream(name=f"I{k}") for k in range(chains)}
     return Situation(
-        series=series * (load * cpu.sum() / series.mean(axis=1).sum()),
-        node=node.astype(np.int64),
+        series=series,
+        node=node,
         cpu=cpu,
-        movable=np.ones(operators, dtype=bool),
-        unit=np.arange(operators),
-        state_bytes=np.zeros(operators),
+        movable=np.ones(count, dtype=bool),
+        unit=np.arange(count),
+        state_bytes=np.zeros(count),
+        nodes=tuple(Node(name=f"n{i}", cpu=each) for i, each in enumerate(cpu.tolist())),
+        facts=make_facts(Network(streams=streams, operators=operators)),
+        seen={name: np.zeros(count) for name in STATISTICS if name not in (LOAD, STATE_BYTES)},
     )
 
 
@@ -131,8 +154,20 @@ def _input_kept(subject: Subject) -> None:
     situation, same = random_situation(2), random_situation(2)
     subject.propose(situation)
     for field in fields(situation):
-        equal = np.array_equal(getattr(situation, field.name), getattr(same, field.name))
-        _demand(equal, f"{field.name} was changed")
+        _demand(
+            _equal(getattr(situation, field.name), getattr(same, field.name)), f"{field.name} was changed"
+        )
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two values are the same, arrays inside of them too."""
+    if is_dataclass(one):
+        return all(_equal(getattr(one, each.name), getattr(other, each.name)) for each in fields(one))
+    if isinstance(one, Mapping):
+        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+    return bool(one == other)
 
 
 def _immovable(subject: Subject) -> None:
@@ -151,14 +186,8 @@ def _immovable_counts(subject: Subject) -> None:
     """Immovable operators count in their node's load: what can move leaves their node, not the empty one."""
     series = np.full((6, SAMPLES), 0.1)
     series[0] = 0.5
-    situation = Situation(
-        series=series,
-        node=np.array([0, 0, 0, 0, 1, 1]),
-        cpu=np.ones(2),
-        movable=np.array([False, True, True, True, True, True]),
-        unit=np.arange(6),
-        state_bytes=np.zeros(6),
-    )
+    situation = _situation(series, np.array([0, 0, 0, 0, 1, 1]), np.ones(2), chains=6)
+    situation = replace(situation, movable=np.arange(6) > 0)
     load = relative_loads(situation, after(situation, subject.propose(situation)))
     _demand(bool(load.max() < 0.8 - 1e-9), f"loads 0.8 and 0.2 became {load.round(3).tolist()}")
 
@@ -216,14 +245,7 @@ def _larger_load(subject: Subject) -> None:
 
 def _no_danger(subject: Subject) -> None:
     """Nodes of even and constant load, far below their CPU: nothing moves."""
-    situation = Situation(
-        series=np.full((12, SAMPLES), 0.1),
-        node=np.arange(12) % 4,
-        cpu=np.ones(4),
-        movable=np.ones(12, dtype=bool),
-        unit=np.arange(12),
-        state_bytes=np.zeros(12),
-    )
+    situation = _situation(np.full((12, SAMPLES), 0.1), np.arange(12) % 4, np.ones(4), chains=4)
     _demand(not subject.propose(situation), "something moved")
 
 
@@ -233,7 +255,8 @@ def _nodes_in_another_order(subject: Subject) -> None:
         situation = random_situation(seed)
         order = np.random.default_rng(seed).permutation(len(situation.cpu))
         place = np.argsort(order)
-        turned = replace(situation, node=place[situation.node], cpu=situation.cpu[order])
+        nodes = tuple(situation.nodes[i] for i in order.tolist())
+        turned = replace(situation, node=place[situation.node], cpu=situation.cpu[order], nodes=nodes)
         here = after(situation, subject.propose(situation))
         there = after(turned, subject.propose(turned))
         _demand(bool((place[here] == there).all()), f"situation {seed}: other operators moved, or elsewhere")
@@ -246,10 +269,8 @@ def _few_nodes(subject: Subject) -> None:
         node = after(situation, subject.propose(situation))
         _demand(bool((node >= 0).all() and (node < nodes).all()), f"{operators} operators, {nodes} nodes")
         subject.propose(replace(situation, series=situation.series[:, :1]))
-    empty = random_situation(3, operators=1)
-    per_operator = ("series", "node", "movable", "unit", "state_bytes")
-    none = {name: getattr(empty, name)[:0] for name in per_operator}
-    _demand(not subject.propose(replace(empty, **none)), "no operators, and one moved")
+    empty = _situation(np.zeros((0, SAMPLES)), np.zeros(0, dtype=np.int64), np.ones(3), chains=1)
+    _demand(not subject.propose(empty), "no operators, and one moved")
 
 
 _CHECKS: Mapping[str, Callable[[Subject], None]] = {

@@ -14,6 +14,7 @@ from levelwind.balance.costs.prediction import (
     join_work,
     relative_errors,
 )
+from levelwind.errors import InputError
 from levelwind.frontend import parse_network
 from levelwind.reproduce.query_plans import query_plan
 
@@ -55,3 +56,55 @@ def test_a_fit_finds_the_costs_that_made_the_figures():
     unit = fitted(seen.values())
     assert max(relative_errors(seen, unit).values()) < 1e-6
     assert unit.purge_s == pytest.approx(7.0)
+
+
+STREAMS = {
+    name: {"schema": {"ts": "timestamp", "k": "int"}, "time": "ts", "rate": rate}
+    for name, rate in {"a": 10.0, "b": 20.0, "c": 5.0}.items()
+}
+
+
+def works(*operators, hashed=True):
+    return expected_work(parse_network({"streams": STREAMS, "operators": operators}).network, hashed=hashed)
+
+
+@pytest.mark.parametrize("more", [{}, {"diffuse": {"method": "atr", "instances": 3}}])
+def test_a_multijoin_keeps_its_windows(more):
+    """10 · 3 + 20 · 2 + 5 · 4 rows; each new row meets those of the two others that are kept."""
+    trio = {"name": "t", "kind": "multijoin", "inputs": {"x": "a", "y": "b", "z": "c"}, "selectivity": 0.01,
+            "windows": {"x": "3s", "y": "2s", "z": "4s"}, "where": "x.k = y.k", **more}  # fmt: skip
+    groups = 10 * 40 * 20 + 20 * 30 * 20 + 5 * 30 * 40
+    assert works(trio)["t"] == Work(rows_in=35, rows_out=0.01 * groups, evaluated=0.01 * groups, state=90)
+    assert works(trio, hashed=False)["t"].evaluated == pytest.approx(groups)
+
+
+def test_a_multijoin_of_two_is_a_join():
+    on = {"where": "x.k = y.k", "selectivity": 0.5}
+    join = {"name": "t", "kind": "join", "inputs": {"x": "a", "y": "b"}, "within": "3s", **on}
+    multi = {**join, "kind": "multijoin", "windows": {"x": "3s", "y": "3s"}}
+    del multi["within"]
+    for hashed in (True, False):
+        assert works(join, hashed=hashed) == works(multi, hashed=hashed)
+    by_hand = join_work(10, 20, 30, 60, 600)
+    assert works(join, hashed=False)["t"] == by_hand
+
+
+@pytest.mark.parametrize(("rows", "slide"), [(100, 100), (100, 10), (7, 3), (1, 1)])
+def test_a_window_of_rows_keeps_what_the_next_windows_need(rows, slide):
+    counts = {"name": "t", "kind": "aggregate", "input": "a", "window": {"rows": rows, "slide": slide},
+              "compute": {"n": "count(*)"}, "selectivity": 1 / slide}  # fmt: skip
+    kept, held = [], 0
+    for _ in range(rows + 20 * slide):
+        held += 1
+        if held == rows:
+            held -= slide
+        kept.append(held)
+    assert works(counts)["t"].state == pytest.approx(sum(kept[-20 * slide :]) / (20 * slide))
+
+
+def test_windows_of_rows_in_groups_are_refused():
+    counts = {"kind": "aggregate", "input": "a", "by": ["k"], "window": {"rows": 9, "slide": 3},
+              "compute": {"n": "count(*)"}, "selectivity": 0.1}  # fmt: skip
+    with pytest.raises(InputError) as refused:
+        works({"name": "s", **counts}, {"name": "t", **counts})
+    assert [problem.key for problem in refused.value.problems] == ["s.by", "t.by"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from levelwind.balance import make_policy
 from levelwind.balance.costs import cost_table, make_cost_model
-from levelwind.balance.replan import _renamed, _work
+from levelwind.balance.replan import SEARCHES, _cuts, _renamed, _work
 from levelwind.balance.standing import standing
 from levelwind.balance.whole_plan import Found, costs, descend
 from levelwind.model import Node
@@ -183,3 +183,32 @@ def test_nothing_is_searched_where_nothing_can_be_gained(monkeypatch):
     monkeypatch.setattr("levelwind.balance.replan.search", None)
     assert not proposed(situation([(0, 1)], [0, 1]))
     assert not proposed(situation([(0, 1), (1, 2)], [0, 1, 1], load=[9.0, 1.0, 1.0]))
+
+
+@given(priority=st.lists(st.integers(0, 30), min_size=1, max_size=60))
+def test_searches_are_few_and_the_last_has_all(priority):
+    cuts = _cuts(np.array(priority, dtype=float))
+    ranks = sorted(set(priority))
+    assert cuts == sorted(set(cuts))
+    assert cuts[-1] == ranks[-1]
+    assert len(cuts) == min(SEARCHES, len(ranks))
+    if len(ranks) <= SEARCHES:
+        assert cuts == ranks
+    joining = np.diff([0, *np.searchsorted(ranks, cuts, side="right")])
+    assert joining.max() - joining.min() <= 1
+
+
+@pytest.mark.parametrize("priorities", [1, 4, 200])
+def test_many_priorities_leave_each_search_its_steps(priorities):
+    """Chains dealt out in turn, where nearly all must take part for the largest cost to fall by a third."""
+    arcs = [(k, k + 1) for k in range(200) if k % 10 < 9]
+    load = np.random.default_rng(0).uniform(0.5, 1.5, 200)
+    seen = situation(
+        arcs,
+        [k % 5 for k in range(200)],
+        load=load.tolist(),
+        sending=[(0.3 * load).tolist()] * 3,
+        priority=[float(k % priorities) for k in range(200)],
+    )
+    then = largest(seen, after(seen, proposed(seen, gain=33)))
+    assert then <= 0.67 * largest(seen, seen.node)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import polars as pl
 import pytest
 
+import levelwind
 from levelwind.cli import live
 from levelwind.cli.run import MASTER, failure_text
+from levelwind.errors import RunError
 from levelwind.frontend import load_network
 from levelwind.frontend.writing import network_document
 from levelwind.runtime.changes import Change
@@ -558,3 +562,42 @@ def test_windows_wait_for_the_run_and_say_when(run, write, tmp_path, monkeypatch
     done = run("windows", live.path, "near", "a=5s", "b=500ms", "--format", "text")
     assert (done.code, asked[0].windows_s) == (0, {"a": 5.0, "b": 0.5})
     assert "new windows for near at batch 7" in done.out
+
+
+def test_a_plug_in_that_fails_ends_the_run_and_is_named(run, network, tmp_path, how_to_package):
+    """A cost model that asks for a property which the nodes do not have; Spark is not started for that."""
+    theirs = how_to_package / "mypackage" / "costs.py"
+    code = theirs.read_text()
+    theirs.write_text(code.replace('"licence" in properties[k]', 'properties[k]["seats"]'))
+    told = run(
+        "run", network, "--nodes", 2, "--run-dir", tmp_path / "run", "--until-idle",
+        "--policy", "balance", "--policy-set", "cost=licences:most=3",
+    )  # fmt: skip
+    assert told.code == 3
+    assert "policy balance, with cost=licences:most=3, failed: KeyError: 'seats'" in told.err
+    assert RunDirectory(tmp_path / "run").status()["state"] == "failed"
+
+
+def test_a_run_that_a_plug_in_keeps_from_beginning_is_not_left_running(network, tmp_path):
+    @dataclass(frozen=True)
+    class Broken:
+        name: ClassVar[str] = "broken"
+
+        def propose(self, situation, *, rng):
+            raise ZeroDivisionError
+
+    found = load_network(network).network
+    with pytest.raises(RunError, match=r"policy broken failed: ZeroDivisionError$"):
+        levelwind.run(found, 2, run_dir=tmp_path / "run", policy=Broken())
+    assert RunDirectory(tmp_path / "run").status()["state"] == "failed"
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_what_a_policy_would_never_find_is_told_at_the_start(run, network, tmp_path):
+    told = run(
+        "run", network, "--nodes", 2, "--run-dir", tmp_path / "run", "--until-idle",
+        "--policy", "balance", "--policy-set", "operators=sum[0],kepp",
+    )  # fmt: skip
+    notes = [line for line in told.err.splitlines() if line.startswith("note: policy")]
+    said = "operators=kepp (did you mean 'keep'?) means no operator that there is"
+    assert notes == [f"note: policy balance: {said}"]

@@ -9,15 +9,17 @@ import numpy as np
 import polars as pl
 import pytest
 
+from levelwind.balance.costs.protocol import LOAD, STATE_BYTES, STATISTICS
 from levelwind.balance.protocol import Proposal
+from levelwind.errors import RunError
 from levelwind.frontend import parse_network
 from levelwind.frontend.addition import extended
-from levelwind.model import Cluster
+from levelwind.model import Cluster, Model, Network, Node, Operator, Port, Stream
 from levelwind.operators.rows import TIME
 from levelwind.runtime.commits import Version
 from levelwind.runtime.coordinator import Coordinator, Move
 from levelwind.runtime.inprocess import InProcess
-from levelwind.runtime.managing import Balancing, Steward
+from levelwind.runtime.managing import Balancing, Steward, warm_up
 from levelwind.runtime.program import Layout
 from levelwind.runtime.sinks import Discard
 from levelwind.runtime.staging import DEAD_LETTERS
@@ -310,3 +312,53 @@ def test_a_restart_leaves_operators_where_they_were_unless_a_pin_came_since(worl
     )  # fmt: skip
     again.recover()
     assert again.program.placement == {"half": "n2", "after": "n1", "other": "n1"}
+
+
+@dataclass(frozen=True)
+class Onlooker:
+    """A policy that goes by a cost of its own, and remembers what it was shown."""
+
+    shown: list
+    statistics = frozenset()
+
+    def costs(self, situation):
+        self.shown.append(situation)
+        return np.zeros(len(situation.cpu))
+
+    def propose(self, situation, *, rng):
+        self.shown.append(situation)
+        return ()
+
+
+def test_before_a_run_a_policy_is_shown_a_small_situation_that_has_what_the_run_has():
+    marked = [
+        Operator(name=f"o{k}", spec=Model(), inputs=(Port(source="I"),), properties={"k": k})
+        for k in range(3)
+    ]
+    nodes = tuple(Node(name=f"m{i}", cpu=2.0 + i, properties={"rack": i}) for i in range(3))
+    for operators, count in ((3, 3), (1, 1), (0, 2)):
+        boxes = {each.name: each for each in marked[:operators]}
+        network = Network(streams={"I": Stream(name="I")}, operators=boxes)
+        policy = Onlooker([])
+        warm_up(policy, network, Cluster(nodes=nodes[:count]))
+        assert len(policy.shown) == 2
+        for seen in policy.shown:
+            assert [node.properties["rack"] for node in seen.nodes] == ([0, 1] if count > 1 else [0, 0])
+            stated = [own.get("k") for own in seen.facts.properties]
+            assert stated == {3: [0, 1], 1: [0, 0], 0: [None, None]}[operators]
+            assert {LOAD, STATE_BYTES, *seen.seen} == set(STATISTICS)
+            # More than the first node has: whatever a policy does, it does it here.
+            assert seen.mean_load.sum() > seen.cpu[0]
+
+
+def test_a_policy_that_fails_while_it_runs_is_named(world):
+    class Broken(Onlooker):
+        name = "broken"
+
+        def propose(self, situation, *, rng):
+            raise KeyError(7)
+
+    balancing = Balancing(policy=Broken([]), samples=1)
+    steward = Steward(NETWORK, CLUSTER, ALONE, balancing)
+    with pytest.raises(RunError, match="policy broken failed: KeyError: 7"):
+        drive(world, steward, 6, left=100)

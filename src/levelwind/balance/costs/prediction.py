@@ -9,13 +9,15 @@ cost, which the paper has no use for.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
+from levelwind.errors import InputError, Problem
 from levelwind.loads.problem import make_problem
-from levelwind.model import Aggregate, Cluster, Join, Network, TimeWindow
+from levelwind.loads.rates import pairs_per_s
+from levelwind.model import Aggregate, Cluster, Join, Multijoin, Network, TimeWindow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +82,10 @@ def expected_work(network: Network, *, hashed: bool = True) -> dict[str, Work]:
     """What every operator as written will do per second, by stated rates, selectivities and windows.
 
     A join keeps of each side what came within its window, an aggregate the groups of its open windows: those
-    that it puts out in the length of one. With ``hashed`` a pair counts as evaluated if it is put out, as
-    where rows are found by key; otherwise all pairs count, as printed.
+    that it puts out in the length of one; one over rows those that its next windows need. How many rows an
+    aggregate over rows keeps of many groups depends on how many there are, which nobody states: that is an
+    input error. With ``hashed`` a pair (of a multijoin: a group) counts as evaluated if it is put out, as
+    where rows are found by key; otherwise all count that are near enough in time, as printed.
     """
     problem = make_problem(network, Cluster.equal(1))
 
@@ -89,21 +93,43 @@ def expected_work(network: Network, *, hashed: bool = True) -> dict[str, Work]:
         return float(problem.rates.of(problem.linear.rates[source, route]).mean())
 
     found: dict[str, Work] = {}
+    problems: list[Problem] = []
     for name, operator in network.operators.items():
         taken = [rate(port.source, port.route) for port in operator.inputs]
         out = sum(rate(name, route) for route in operator.routes)
+        work = Work(rows_in=sum(taken), rows_out=out, evaluated=sum(taken))
         if isinstance(operator.spec, Join):
             left, right = taken
             kept = operator.spec.within_s
             work = join_work(left, right, left * kept, right * kept, out)
-            if hashed:
-                work = Work(rows_in=work.rows_in, rows_out=out, evaluated=out, state=work.state)
-            found[name] = work
-        else:
-            window = operator.spec.window if isinstance(operator.spec, Aggregate) else None
-            state = out * window.size_s if isinstance(window, TimeWindow) else 0.0
-            found[name] = Work(rows_in=sum(taken), rows_out=out, evaluated=sum(taken), state=state)
+        elif isinstance(operator.spec, Multijoin):
+            near = float(pairs_per_s(operator, [np.array([each]) for each in taken])[0])
+            windows = [operator.spec.windows_s[alias] for alias in operator.spec.aliases]
+            work = replace(work, evaluated=near, state=float(np.dot(taken, windows)))
+        elif isinstance(operator.spec, Aggregate):
+            problems += _unknown_groups(name, operator.spec)
+            work = replace(work, state=_open(operator.spec, out))
+        found[name] = replace(work, evaluated=out) if operator.is_join and hashed else work
+    if problems:
+        raise InputError(problems)
     return found
+
+
+def _open(spec: Aggregate, rows_out: float) -> float:
+    """What an aggregate keeps: groups of its open windows, or the rows that windows of rows still need."""
+    if isinstance(spec.window, TimeWindow):
+        return rows_out * spec.window.size_s
+    # From rows - slide of them, when a window has just been put out, to rows - 1, one row before the next.
+    return spec.window.rows - (spec.window.slide + 1) / 2
+
+
+def _unknown_groups(name: str, spec: Aggregate) -> list[Problem]:
+    if isinstance(spec.window, TimeWindow) or not spec.by:
+        return []
+    rule = (
+        "the state of windows of rows can be predicted only without groups: nobody states how many there are"
+    )
+    return [Problem(rule=rule, key=f"{name}.by", value=", ".join(spec.by))]
 
 
 def fitted(seen: Iterable[tuple[Work, float]]) -> UnitCosts:

@@ -57,9 +57,13 @@ def percent_difference(cost: Floats) -> float:
     """The largest cost less the smallest, in percent of 1, or of the largest if that is above 1."""
     if not len(cost):
         return 0.0
-    largest = float(cost.max())
+    return float(percent_between(cost.max(), cost.min()))
+
+
+def percent_between(high: Floats, low: Floats) -> Floats:
+    """How far a lower cost is from a higher one, in percent of 1, or of the higher one if that is above 1."""
     # Rounding must not make it more than all: 100 means never.
-    return min(100.0, 100.0 * (largest - float(cost.min())) / max(1.0, largest))
+    return np.minimum(100.0, 100.0 * (high - low) / np.maximum(1.0, high))
 
 
 class CostModel(Protocol):
