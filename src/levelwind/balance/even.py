@@ -71,7 +71,7 @@ class BalancePolicy(Redistribution):
         """Nodes beside the cheapest that could take the least of a node's units, in rising order of cost."""
         others = takers[takers != cheapest]
         others = others[self._apart(ledger.cost[heavy], ledger.cost[others])]
-        least = units[np.argmin(ledger.unit_load[units])]
+        least = int(units[np.argmin(ledger.unit_load[units])])
         others = others[ledger.with_cpu(least, heavy, others)]
         amounts = ledger.unit_amounts(units)
         smallest = amounts[amounts > 0].min(initial=np.inf)

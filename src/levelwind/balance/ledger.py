@@ -139,13 +139,13 @@ class Ledger:
         node bounds what gets through.
         """
         source = int(self.node[self.operators(unit)[0]])
-        return bool(self.with_cpu(np.int64(unit), source, np.int64(target)))
+        return bool(self.with_cpu(unit, source, target))
 
-    def with_cpu(self, units: Ints | np.int64, source: int, targets: Ints | np.int64) -> NDArray[np.bool_]:
+    def with_cpu(self, units: Ints | int, source: int, targets: Ints | int) -> NDArray[np.bool_]:
         """`has_cpu` for units of one node and one target, or for one unit and many targets."""
         after = self.relative[targets] + self.unit_load[units] / self.situation.cpu[targets]
-        most: NDArray[np.bool_] = after <= max(self.roomy, float(self.relative[source])) * (1.0 + TIE)
-        return most
+        fits: NDArray[np.bool_] = after <= max(self.roomy, float(self.relative[source])) * (1.0 + TIE)
+        return fits
 
 
 def _units(number: Ints) -> tuple[Ints, Ints]:
