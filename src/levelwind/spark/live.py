@@ -158,6 +158,11 @@ class Run:
         return self
 
     @property
+    def has_begun(self) -> bool:
+        """Whether anything is or was read."""
+        return self.spark_run.has_begun
+
+    @property
     def placement(self) -> dict[str, str]:
         """Where every operator stands now, or the one that computes its rows."""
         last = self.progress.last
