@@ -92,6 +92,55 @@ def test_the_cost_model_of_the_how_to_balances_a_run(tmp_path):
     assert moves[0]["cause"].startswith("evens out cost: from a node of cost 1.00 to one of 0.00")
 
 
+def moves_of(tried):
+    return [json.loads(line) for line in (tried.directory / "moves.jsonl").read_text().splitlines()]
+
+
+def test_degradation_brings_an_operator_to_those_that_it_sends_to(tmp_path):
+    """What it sends counts, CPU only as a limit; the rows are those that DuckDB gives."""
+    tried = Tried(tmp_path / "sending", "20s")
+    # Work enough on the node that sends for it to have more CPU in use than the other, whatever is measured.
+    load = "operators:\n  - {name: load, kind: model, input: p, cost: 1ms, selectivity: 1, movable: false}"
+    text = tried.network.read_text().replace("operators:", load)
+    tried.network.write_text(f"{text}  loads: {{input: load}}\n")
+    placement = tried.folder / "placement.json"
+    away = {"load": "n1", "big": "n1", "share": "n2", "sum[0]": "n2", "sum[1]": "n2"}
+    placement.write_text(json.dumps(away))
+    answer = tried.run(
+        "--placement", str(placement), "--policy", "degradation", "--policy-set", "cost=output_rate",
+        "--period", "10ms", "--until-idle",
+    )  # fmt: skip
+    (move,) = moves_of(tried)
+    assert (move["operator"], move["source"], move["target"]) == ("big", "n1", "n2")
+    assert move["cause"].startswith("its node's cost rose")
+    assert "removes 3 connections" in move["cause"]
+    assert tried.ask("status")["placement"] == away | {"big": "n2"}
+    sums, bad = tried.expected()
+    assert tried.sums() == sums
+    assert answer["dead_letters"] == bad
+    assert answer["outputs"]["loads"] == answer["rows"] == 20 * 200
+
+
+def test_replan_parts_what_is_heavy_and_the_rows_are_the_same(tmp_path):
+    tried = Tried(tmp_path / "heavy", "1s")
+    tried.network.write_text(HEAVY)
+    placement = tried.folder / "placement.json"
+    placement.write_text(json.dumps(dict.fromkeys("abcd", "n1")))
+    answer = tried.run(
+        "--placement", str(placement), "--policy", "replan", "--period", "10ms", "--until-idle",
+    )  # fmt: skip
+    moves = moves_of(tried)
+    assert 1 <= len(moves) <= 3
+    assert answer["moves"] == len(moves)
+    assert {(move["source"], move["target"]) for move in moves} == {("n1", "n2")}
+    assert "d" not in {move["operator"] for move in moves}
+    # All put the same rows out, and one of them could not move.
+    folders = {name: tried.directory / "outputs" / name for name in ("one", "two", "three", "four")}
+    found = {name: sorted(pl.read_parquet(at / "*.parquet").rows()) for name, at in folders.items()}
+    assert len(found["four"]) == 18 * 200
+    assert all(rows == found["four"] for rows in found.values())
+
+
 def test_queries_come_and_go_while_it_runs_and_a_restart_goes_on_with_what_is_there(tmp_path):
     # Long enough to be at work all the time; the second run takes the rest in a few large batches.
     tried = Tried(tmp_path / "live", "300s")

@@ -31,12 +31,15 @@ CAP = 0.25
 DRIVER = """
 import json, os, sys, time
 from pyspark import SparkConf, SparkContext
-from levelwind.spark.sticky import Sticky, executor_hosts, on_nodes
+from levelwind.model import Cluster, Node
+from levelwind.spark.hosts import Binding, executor_hosts
+from levelwind.spark.sticky import Sticky, on_nodes
 
 settings = json.loads(sys.argv[1])
 conf = SparkConf().setAll(list(settings["configuration"].items()))
 context = SparkContext(conf=conf.setMaster(settings["master"]).setAppName("loopback"))
 nodes = len(settings["hosts"])
+Binding(context, Cluster(nodes=[Node(name=f"n{k}", host=h) for k, h in enumerate(settings["hosts"])])).wait()
 sticky = Sticky(context, settings["hosts"])
 
 

@@ -44,7 +44,7 @@ def probe(
     """Measure round trips between the hosts of a Spark cluster.
 
     Tells the one-way latency between all nodes, half of the 20th percentile of the round trips of their
-    hosts. Nodes of one host are at 0. Ends with exit code 1 if a node's host has no executor.
+    hosts. Nodes of one host are at 0. Ends with exit code 1 if a node's host has no executor, 2 if none has.
 
     Example:
       levelwind probe --cluster cluster.yaml --master spark://host:7077 --output latency.csv
@@ -56,14 +56,17 @@ def probe(
         raise input_error(rule, key="--samples", value=samples)
     settings = parse_settings(conf, option="--conf")
     cluster = read_cluster(cluster_file, nodes)
-    from levelwind.spark.probe import await_hosts, latency_matrix, node_hosts, round_trips_ms
+    from levelwind.spark.hosts import Binding
+    from levelwind.spark.probe import latency_matrix, round_trips_ms
     from levelwind.spark.session import start_session
 
     session = start_session(master, settings)
     try:
-        await_hosts(session.sparkContext, cluster)
+        binding = Binding(session.sparkContext, cluster)
+        binding.wait()
+        binding.refuse_nowhere()
         trips = round_trips_ms(session.sparkContext, samples=samples)
-        hosts = node_hosts(cluster, session.sparkContext)
+        hosts = list(binding.hosts)
     finally:
         session.stop()
     matrix = latency_matrix(cluster, hosts, trips)

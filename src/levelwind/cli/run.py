@@ -337,7 +337,10 @@ def _carry_out(asked: _Asked, watcher: Watcher, begun: Run, format: FormatOption
         except KeyboardInterrupt:
             _end_at_once(begun)
         except Exception as error:
-            raise RunFailedError(_failure(error, begun)) from error
+            said = _failure(error, begun)
+            if isinstance(error, InputError) and not begun.has_begun:
+                raise  # bad input that could not be told from the files alone
+            raise RunFailedError(said) from error
     answer(format, lambda: _as_dict(begun), lambda: _as_text(begun))
     return INTERRUPTED if begun.state == "stopped" and interrupts.asked == signal.SIGINT else DONE
 

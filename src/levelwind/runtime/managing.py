@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from time import thread_time
 from typing import Any
@@ -46,6 +47,7 @@ from levelwind.control.gathering import gathered
 from levelwind.control.instructions import Alarm, AskAgain, Drop, Instruction, Place, Shed
 from levelwind.control.instructions import Move as Asked
 from levelwind.control.journal import REJECTED
+from levelwind.control.plans import ATTEMPTS
 from levelwind.model import Cluster, Model, Network, Operator, Port, Stream
 from levelwind.rewrite import split
 from levelwind.runtime.coordinator import Move, Step
@@ -163,25 +165,46 @@ class Steward:
         """
         return self._meter.footprint(len(self._nodes)).as_dict()
 
-    def plan(self, ask: Callable[[tuple[str, ...], int], Mapping[str, str]], reason: str) -> dict[str, str]:
+    def plan(
+        self,
+        ask: Callable[[tuple[str, ...], int], Mapping[str, str]],
+        reason: str,
+        *,
+        lock: AbstractContextManager[Any] | None = None,
+    ) -> dict[str, str]:
         """Have a plan made and put into force; asked again for one that is not valid. Who moves where to.
 
-        ``ask`` is given the nodes that can be used and the number of the attempt.
+        ``ask`` is given the nodes that can be used and the number of the attempt. It may take its time:
+        ``lock``, if the steward is shared, is held only before and after, so steps go on meanwhile. A plan
+        for a network or nodes that have changed since is made again; of the last attempt the manager says
+        what is wrong with it.
         """
-        nodes, attempt, before = self.manager.nodes, 1, set(self._due)
+        lock = lock or nullcontext()
+        usable: tuple[str, ...] | None = None
+        attempt = 1
         while True:
-            proposed = PlanProposed(
-                at_s=self._now, placement=ask(nodes, attempt), reason=reason, attempt=attempt
-            )
-            again = None
-            for instruction in self._meter.handle(proposed):
-                if isinstance(instruction, AskAgain):
-                    again = instruction
-                else:
-                    self._heed(instruction)
-            if again is None:
-                return {name: move.target for name, move in self._due.items() if name not in before}
-            nodes, attempt = again.nodes, again.attempt
+            with lock:
+                network, nodes = self.manager.network, self.manager.nodes
+            placement = ask(nodes if usable is None else usable, attempt)
+            with lock:
+                stale = self.manager.network is not network or self.manager.nodes != nodes
+                if stale and attempt < ATTEMPTS:
+                    logger.info("%s: network or nodes have changed since; planned again", reason)
+                    usable, attempt = None, attempt + 1
+                    continue
+                found = self._propose(placement, reason, attempt)
+            if not isinstance(found, AskAgain):
+                return found
+            usable, attempt = found.nodes, found.attempt
+
+    def _propose(self, placement: Mapping[str, str], reason: str, attempt: int) -> dict[str, str] | AskAgain:
+        before = dict(self._due)
+        proposed = PlanProposed(at_s=self._now, placement=placement, reason=reason, attempt=attempt)
+        for instruction in self._meter.handle(proposed):
+            if isinstance(instruction, AskAgain):
+                return instruction
+            self._heed(instruction)
+        return {name: move.target for name, move in self._due.items() if before.get(name) is not move}
 
     def moves(self) -> list[Move]:
         """What is to move before the next step; asked for once."""

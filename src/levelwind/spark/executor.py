@@ -41,8 +41,12 @@ class SparkExecutor:
         """How rows of all streams share one DataFrame."""
         self._intake = intake
 
+    def bind(self, hosts: Sequence[str | None]) -> None:
+        """From the next step on, nodes' tasks prefer these hosts."""
+        self._exchange.bind(hosts)
+
     def missing(self) -> frozenset[int]:
-        """Numbers of the nodes whose host had an executor and has none now."""
+        """Numbers of the nodes whose host has no executor now."""
         return self._exchange.missing()
 
     def run(self, program: Program, batch: Batch, rows: DataFrame | None) -> list[NodeReport]:

@@ -158,6 +158,11 @@ class Run:
         return self
 
     @property
+    def has_begun(self) -> bool:
+        """Whether anything is or was read."""
+        return self.spark_run.has_begun
+
+    @property
     def placement(self) -> dict[str, str]:
         """Where every operator stands now, or the one that computes its rows."""
         last = self.progress.last
@@ -304,7 +309,10 @@ class Run:
     def replan(
         self, planner: str = "rod", *, options: Mapping[str, Any] | None = None, seed: int = 0, cause: str
     ) -> dict[str, str]:
-        """Plan anew with what was measured, and move what changed; returns who moves where to."""
+        """Plan anew with what was measured, and move what changed; returns who moves where to.
+
+        Batches go on while the planner works.
+        """
         with self._lock:
             self._recorder.flush()
         folder = self.directory.path / "statistics"
@@ -312,26 +320,27 @@ class Run:
         if operators is None or steps is None:
             return {}
         cpu = {node.name: node.cpu for node in self.cluster.nodes}
-        running = self.shared.network
-        network = measured_network(running, measure(running, operators, steps, cpu=cpu))
         with self._lock:
             steward = self._managed()
-            manager, groups = steward.manager, self._balancing.groups
 
-            def ask(usable: tuple[str, ...], attempt: int) -> Mapping[str, str]:
-                return plan_anew(
-                    network,
-                    self.cluster,
-                    planner,
-                    usable=usable,
-                    stands=manager.placement,
-                    groups=groups,
-                    homes=manager.homes if isinstance(manager, TopManager) else None,
-                    options=options,
-                    seed=seed + attempt - 1,
-                )
+        def ask(usable: tuple[str, ...], attempt: int) -> Mapping[str, str]:
+            with self._lock:
+                running, manager = self.shared.network, steward.manager
+                stands = manager.placement
+                homes = manager.homes if isinstance(manager, TopManager) else None
+            return plan_anew(
+                measured_network(running, measure(running, operators, steps, cpu=cpu)),
+                self.cluster,
+                planner,
+                usable=usable,
+                stands=stands,
+                groups=self._balancing.groups,
+                homes=homes,
+                options=options,
+                seed=seed + attempt - 1,
+            )
 
-            return steward.plan(ask, cause)
+        return steward.plan(ask, cause, lock=self._lock)
 
     def output(self, name: str) -> DataFrame:
         """The rows that an output has put out so far, as a DataFrame."""

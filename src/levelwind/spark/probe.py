@@ -12,26 +12,13 @@ from collections.abc import Iterator, Sequence
 from pyspark import BarrierTaskContext, SparkContext
 
 from levelwind.model import Cluster
-from levelwind.spark.sticky import executor_hosts
+from levelwind.spark.hosts import executor_hosts
 
 # Of the samples of a pair this share lies below what counts: queues only ever add (seed 002, section 3.1.1).
 PERCENTILE = 0.2
 TIMEOUT_S = 10.0
-# Executors come one by one after a session has started; who is not there by then is left out.
-PATIENCE_S = 30.0
 
 Trips = dict[tuple[str, str], float]
-
-
-def await_hosts(context: SparkContext, cluster: Cluster) -> None:
-    """Wait until the hosts that the nodes name have an executor, or as many as there are nodes."""
-    named = {node.host for node in cluster.nodes if node.host is not None}
-    until = time.monotonic() + PATIENCE_S
-    while not context.master.startswith("local[") and time.monotonic() < until:
-        there = set(executor_hosts(context))
-        if named <= there if named else len(there) >= len(cluster.nodes):
-            return
-        time.sleep(0.1)
 
 
 def round_trips_ms(context: SparkContext, *, samples: int) -> Trips:
@@ -59,15 +46,6 @@ def latency_matrix(cluster: Cluster, hosts: Sequence[str | None], trips: Trips) 
 
     assert len(hosts) == len(cluster.nodes)
     return [[between(one, other) for other in hosts] for one in hosts]
-
-
-def node_hosts(cluster: Cluster, context: SparkContext) -> list[str | None]:
-    """The host of each node: as the cluster file says, else the executors' hosts in turn, as in a run."""
-    stated = [node.host for node in cluster.nodes]
-    there = executor_hosts(context)
-    if any(stated) and there:
-        return stated
-    return [there[number % len(there)] if there else None for number in range(len(stated))]
 
 
 def _measure(samples: int) -> Iterator[tuple[str, str, float]]:

@@ -28,6 +28,7 @@ from levelwind.runtime.staging import DEAD_LETTERS
 from levelwind.spark.decoding import KAFKA, check_kafka_source, read_stream
 from levelwind.spark.executor import SparkExecutor
 from levelwind.spark.filelog import forget_unplanned
+from levelwind.spark.hosts import Binding
 from levelwind.spark.intake import Intake, select_schema
 from levelwind.spark.kafka import KafkaSink, check_connector, check_kafka_sink, kafka_sink
 from levelwind.spark.localfiles import checkpoint_address
@@ -35,7 +36,6 @@ from levelwind.spark.session import start_session
 from levelwind.spark.sinks import ConsoleSink, SparkSink
 from levelwind.spark.sources.bundle import BUNDLE, Bundled, BundleSource, bundle_options
 from levelwind.spark.sources.registration import register
-from levelwind.spark.sticky import executor_hosts
 
 SPARK_CHECKPOINT = "spark"
 POLL_S = 0.1
@@ -105,6 +105,7 @@ class SparkRun:
         self._lay_out(shared)
         self.sinks = make_sinks(self.network, options)
         self.executor: SparkExecutor | None = None
+        self._binding: Binding | None = None
         self.coordinator: Coordinator | None = None
 
     def _lay_out(self, shared: Shared) -> None:
@@ -129,7 +130,11 @@ class SparkRun:
         self._connect(self.sinks.values())
         if KAFKA in _formats(self.network, self._sources):
             check_connector(self.session)
-        self.executor = SparkExecutor(self.session.sparkContext, self._hosts())
+        self._binding = Binding(self.session.sparkContext, self.options.cluster)
+        self._binding.wait()
+        self._binding.refuse_nowhere()
+        self.notes += self._binding.notes
+        self.executor = SparkExecutor(self.session.sparkContext, self._binding.hosts)
         self.coordinator = Coordinator(
             self.layout,
             nodes,
@@ -154,6 +159,11 @@ class SparkRun:
                 sink.session = self.session
 
     @property
+    def has_begun(self) -> bool:
+        """Whether anything is or was read."""
+        return self._query is not None
+
+    @property
     def placement(self) -> dict[str, str]:
         """Where every operator stands."""
         assert self.coordinator is not None
@@ -171,10 +181,14 @@ class SparkRun:
         return tuple(self._sources)
 
     def missing_nodes(self) -> frozenset[str]:
-        """Nodes whose host had an executor and has none now."""
+        """Nodes whose host has no executor now; those that state no host may be bound to others first."""
         assert self.executor is not None
-        names = self.options.cluster.names
-        return frozenset(names[number] for number in self.executor.missing())
+        assert self._binding is not None
+        names, missing = self.options.cluster.names, self.executor.missing()
+        if self._binding.renew(missing=bool(missing)):
+            self.executor.bind(self._binding.hosts)
+            missing = self.executor.missing()
+        return frozenset(names[number] for number in missing)
 
     def refuse_full_sinks(self, network: Network) -> None:
         """Refuse outputs, beside those there are, whose sinks hold rows already: they are not this run's."""
@@ -244,14 +258,6 @@ class SparkRun:
         for sink in gone:
             if isinstance(sink, KafkaSink):
                 sink.close()
-
-    def _hosts(self) -> list[str | None]:
-        """The host of each node: as the cluster file says, else the executors' hosts in turn."""
-        stated = [node.host for node in self.options.cluster.nodes]
-        if any(stated):
-            return stated
-        there = executor_hosts(self.session.sparkContext)
-        return [there[number % len(there)] if there else None for number in range(len(stated))]
 
     def _read(self) -> StreamingQuery:
         """The one query that reads all sources."""

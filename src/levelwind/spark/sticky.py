@@ -12,7 +12,6 @@ of pairs and pickles them, to unpickle them on the other side.
 from __future__ import annotations
 
 import gc
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -23,10 +22,9 @@ from pyspark.core.rdd import RDD
 from pyspark.serializers import NoOpSerializer, pack_long
 
 from levelwind.errors import input_error
+from levelwind.spark.hosts import is_embedded
 
 Out = TypeVar("Out")
-# How long an executor that has just registered may take to be known to all parts of Spark.
-HOST_KNOWN_S = 10.0
 
 
 class Sticky:
@@ -40,7 +38,7 @@ class Sticky:
     context
         The driver's context. On a local master there is one host, and the exchange is a bare shuffle.
     hosts
-        The host of each node, spelled as Spark spells it (`executor_hosts`); None where any will do.
+        The host of each node, spelled as Spark spells it (`levelwind.spark.hosts`); None where any will do.
     """
 
     def __init__(self, context: SparkContext, hosts: Sequence[str | None]) -> None:
@@ -48,14 +46,16 @@ class Sticky:
             rule = "names at least one node's host"
             raise input_error(rule, key="hosts")
         self.context = context
-        self.hosts = tuple(hosts)
-        self._bound = not _one_host(context.master) and any(host is not None for host in hosts)
+        self.bind(hosts)
         self._partitioner = context._jvm.PythonPartitioner(len(hosts), 0)
         self._serializer = NoOpSerializer()
         self._anchor: Any = None
         self._anchored: tuple[str | None, ...] = ()
-        self._seen: set[str] = set()
-        self._until = time.monotonic() + HOST_KNOWN_S
+
+    def bind(self, hosts: Sequence[str | None]) -> None:
+        """From the next exchange on, nodes have these hosts."""
+        self.hosts = tuple(hosts)
+        self._bound = not is_embedded(self.context.master) and any(host is not None for host in hosts)
 
     def exchange(self, pairs: RDD[tuple[int, bytes]]) -> RDD[bytes]:
         """Partition ``k`` of the result holds the payloads addressed to node ``k``, in no certain order.
@@ -81,14 +81,12 @@ class Sticky:
         return tuple(host if host in there else None for host in self.hosts)
 
     def missing(self) -> frozenset[int]:
-        """Numbers of the nodes whose host had an executor and has none now; never any on a local master."""
+        """Numbers of the nodes whose host has no executor now; never any on a local master."""
         if not self._bound:
             return frozenset()
         there = self.present()
         return frozenset(
-            number
-            for number, host in enumerate(self.hosts)
-            if host is not None and host in self._seen and there[number] is None
+            number for number, host in enumerate(self.hosts) if host is not None and there[number] is None
         )
 
     def _at_home(self, shuffled: Any) -> Any:
@@ -96,14 +94,7 @@ class Sticky:
 
         A host without an executor would be waited for, in vain and for ``spark.locality.wait`` every time.
         """
-        there = self.present()
-        self._seen.update(host for host in there if host is not None)
-        # Who has just registered may not be known as present yet: only who was there can be away.
-        early = time.monotonic() < self._until
-        hosts = tuple(
-            want if have is not None or (early and want not in self._seen) else None
-            for want, have in zip(self.hosts, there, strict=True)
-        )
+        hosts = self.present()
         if not any(host is not None for host in hosts):
             return shuffled
         jvm, spark = self.context._jvm, self.context._jsc.sc()
@@ -132,31 +123,6 @@ def on_nodes(payloads: RDD[bytes], function: Callable[[int, Iterator[bytes]], It
     unread, to start another for the next task: what the function leaves is read.
     """
     return payloads.mapPartitionsWithIndex(partial(_thrifty, function))
-
-
-def executor_hosts(context: SparkContext) -> tuple[str, ...]:
-    """Hosts that have an executor now, sorted, each once; none on a local master.
-
-    An executor that has just registered has no host yet in what Spark shows: it is waited for.
-    """
-    if _one_host(context.master):
-        return ()
-    spark = context._jsc.sc()
-    until = time.monotonic() + HOST_KNOWN_S
-    while True:
-        summaries = spark.statusStore().executorList(True)
-        shown = [summaries.apply(i) for i in range(summaries.size())]
-        found = {one.id(): one.hostPort().rpartition(":")[0] for one in shown if one.id() != "driver"}
-        known = {host for host in found.values() if host}
-        registered = spark.schedulerBackend().getExecutorIds()
-        missing = any(not found.get(registered.apply(i)) for i in range(registered.size()))
-        if not missing or time.monotonic() > until:
-            return tuple(sorted(known))
-        time.sleep(0.05)
-
-
-def _one_host(master: str) -> bool:
-    return master.startswith("local") and not master.startswith("local-cluster")
 
 
 def _thrifty(

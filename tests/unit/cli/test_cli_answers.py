@@ -220,7 +220,7 @@ def test_version(run):
 def test_cost_models_lists_what_they_need(run):
     listed = {model["name"]: model for model in run("cost-models").json}
     assert {"cpu", "memory", "output_rate", "connections"} <= set(listed)
-    assert listed["output_rate"]["statistics"] == ["rows_out"]
+    assert listed["output_rate"]["statistics"] == ["rows_in", "rows_out"]
     assert listed["output_rate"]["origin"] == "seed 003, equations 6.1 and 6.2"
     assert listed["connections"]["needs"] == "nothing"
     assert [option["name"] for option in listed["connections"]["options"]] == ["most"]

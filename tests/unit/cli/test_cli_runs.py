@@ -20,6 +20,7 @@ from levelwind.frontend.writing import network_document
 from levelwind.runtime.changes import Change
 from levelwind.runtime.progress import Progress, percentile
 from levelwind.runtime.rundir import Command, RunDirectory
+from levelwind.spark.run import lock_checkpoint
 
 WORKED = "examples/worked.yaml"
 SOURCE = "{format: generator, shape: steady, rate: 10, duration: 5s, speed: max}"
@@ -155,6 +156,19 @@ def test_a_sink_that_holds_rows_is_refused_without_its_checkpoint(run, network, 
 def test_a_directory_in_which_a_run_is_at_work_is_refused(run, network, no_spark, over):
     over.write_status({"state": "running"})  # by this process, which lives
     assert run("run", network, "--nodes", 2, "--run-dir", over.path).problem_keys() == ["--run-dir"]
+
+
+def test_a_checkpoint_of_a_run_that_is_at_work_is_refused(run, network, no_spark, tmp_path):
+    """Found only when the run starts, and bad input all the same."""
+    checkpoint, directory = tmp_path / "state", tmp_path / "new"
+    with lock_checkpoint(checkpoint):
+        asked = ("--checkpoint", checkpoint, "--run-dir", directory, "--format", "json")
+        ended = run("run", network, "--nodes", 2, *asked)
+    assert ended.code == 2
+    (problem,) = ended.json
+    assert problem["key"] == "checkpoint"
+    assert "Traceback" not in ended.err
+    assert RunDirectory(directory).status()["state"] == "failed"
 
 
 def test_no_plan_starts_nothing_and_exits_1(run, write, no_spark, tmp_path):

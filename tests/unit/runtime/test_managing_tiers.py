@@ -15,6 +15,7 @@ from levelwind.balance.costs.registry import COST_MODELS, cost_model_names
 from levelwind.control import TopManager
 from levelwind.frontend import parse_network
 from levelwind.model import Cluster, Node
+from levelwind.rewrite.removal import without
 from levelwind.runtime.coordinator import Coordinator
 from levelwind.runtime.managing import Balancing, Steward
 from levelwind.runtime.program import Layout
@@ -244,3 +245,54 @@ def test_with_groups_a_plan_is_asked_for_again_on_the_nodes_of_all(tmp_path):
     assert steward.plan(asked, "try") == {"half": "x2"}
     assert asked.asked == [(("x1", "x2", "y1"), attempt) for attempt in (1, 2, 3)]
     assert [move.operator for move in steward.moves()] == ["half"]
+
+
+class Held:
+    """A lock that knows whether it is held."""
+
+    held = False
+
+    def __enter__(self):
+        self.held = True
+
+    def __exit__(self, *_):
+        self.held = False
+
+
+@pytest.mark.parametrize("changed", ["network", "nodes"])
+def test_steps_go_on_while_a_plan_is_made_and_one_that_is_stale_by_then_is_made_again(world, changed):
+    steward = Steward(NETWORK, CLUSTER, ALONE, Balancing())
+    drive(world, steward, 1, left=10, right=10)
+    lock, asked = Held(), []
+
+    def ask(nodes, attempt):
+        asked.append((nodes, attempt, lock.held))
+        if attempt == 1 and changed == "network":
+            steward.change(without(NETWORK, ["two"]), world.coordinator.program.placement)
+        elif attempt == 1:
+            steward.watch({"n2"})
+            steward.watch({"n2"})
+        return {name: nodes[-1] for name in steward.manager.network.operators}
+
+    left = {"half": "n2", "after": "n2"} if changed == "network" else {}
+    assert steward.plan(ask, "try", lock=lock) == left
+    there = ("n1", "n2") if changed == "network" else ("n1",)
+    assert asked == [(("n1", "n2"), 1, False), (there, 2, False)]
+    # Made again, which is no fault of anybody's.
+    assert not steward.alarms
+    assert all(told["what"] != "rejected" for told in steward.decisions())
+
+
+def test_a_plan_that_is_stale_every_time_is_left_to_the_manager(world):
+    steward = Steward(NETWORK, CLUSTER, ALONE, Balancing())
+    asked = []
+
+    def ask(nodes, attempt):
+        asked.append(nodes)
+        for _ in range(2):
+            steward.watch({"n2"} if "n2" in nodes else set())
+        return dict.fromkeys(ALONE, nodes[-1])
+
+    assert steward.plan(ask, "try") == {}
+    assert asked == [("n1", "n2"), ("n1",), ("n1", "n2")]
+    assert any("must name a node that is there" in text for text in steward.alarms)
