@@ -50,13 +50,6 @@ def document(*more, outputs=None, **traits):
     }
 
 
-class InThisProcess(InProcess):
-    """An executor of which no node is ever missing."""
-
-    def missing(self):
-        return frozenset()
-
-
 class Begun:
     """A run as `prepare` makes it, whose batches are carried out one by one as Spark would have it."""
 
@@ -67,7 +60,7 @@ class Begun:
         )  # fmt: skip
         spark = self.run.spark_run
         self.run.directory.create({"name": "racks"}, {})
-        spark.executor = InThisProcess()
+        spark.executor, spark.missing_nodes = InProcess(), frozenset
         spark.coordinator = Coordinator(
             spark.layout, RACKS.names, spark.options.placement, directory=str(spark.options.checkpoint),
             executor=spark.executor, sinks=spark.sinks, fingerprints=fingerprints(spark.written),
