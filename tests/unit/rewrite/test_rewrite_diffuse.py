@@ -64,3 +64,11 @@ def test_a_pin_holds_what_sends_and_what_fuses():
         assert plan.placement["near[in]"] == plan.placement["near"] == "n3"
     free = lw.plan(pinned, 4, "llf").placement
     assert len({free[f"near[{i}]"] for i in range(3)}) == 3
+
+
+def test_parts_have_the_properties_of_the_join():
+    diffuse = {"method": "auto", "instances": 2}
+    told = {**TOLD["operators"][0], "properties": {"licence": "x"}, "diffuse": diffuse}
+    *parts, after = split(lw.parse({**TOLD, "operators": [told, TOLD["operators"][1]]})).operators
+    assert all(part.logical.properties == {"licence": "x"} for part in parts)
+    assert after.logical.properties == {}
