@@ -7,13 +7,27 @@ import re
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
 
+from levelwind import plugins
+
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None, print_blob=True)
 settings.load_profile("explore" if os.environ.get("LEVELWIND_EXPLORE") else "same")
+
+
+@pytest.fixture
+def bring(monkeypatch):
+    """Has other packages bring these classes under an entry point, by name."""
+
+    def brought(to, **theirs):
+        found = [SimpleNamespace(name=k, load=lambda v=v: v, value=k) for k, v in theirs.items()]
+        monkeypatch.setattr(plugins, "entry_points", lambda *, group, name=None: found if group == to else [])
+
+    return brought
 
 
 @pytest.fixture

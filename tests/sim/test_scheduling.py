@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
-from types import SimpleNamespace
+from itertools import count
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from levelwind import plugins
 from levelwind.errors import InputError
 from levelwind.loads.problem import make_problem
 from levelwind.model import Cluster, Model, Network, Operator, Port, Stream
@@ -131,11 +129,10 @@ worlds = st.lists(
 @given(worlds, st.data())
 def test_the_kernel_serves_as_the_rules_say(boxes, data):
     network = chains(*boxes)
-    # Times that no sum of costs meets: which of two rows at the same moment is first is not what is tested.
-    moment = st.floats(0.0, 6.0).map(lambda t: round(t, 3) + 0.0001234567)
-    times = [sorted(data.draw(st.lists(moment, min_size=1, max_size=6, unique=True))) for _ in boxes]
-    if any(a == b for a, b in pairwise(sorted(t for own in times for t in own))):
-        return
+    # No two rows come at one moment, nor one when another is done: which is first is not what is tested.
+    # Costs are whole milliseconds, and every row comes so many hundredths of one after a whole one.
+    moments, number = st.lists(st.integers(0, 6000), min_size=1, max_size=6), count(1)
+    times = [sorted(1e-3 * ms + 1.234567e-5 * next(number) for ms in data.draw(moments)) for _ in boxes]
     ranks = np.array([data.draw(st.sampled_from([0.0, 1.0, 2.0])) for _ in network.operators])
     for rule in (Rule.OLDEST, Rule.TURN, Rule.RANK):
         found, credits, _ = simulated(network, times, rule, ranks)
@@ -249,7 +246,7 @@ def test_schedulers_do_what_they_are_named_for():
     assert held["chain"] < held["adaptive"] < held["fifo"]
 
 
-def test_a_third_partys_scheduler_is_found_by_its_entry_point(monkeypatch):
+def test_a_third_partys_scheduler_is_found_by_its_entry_point(bring):
     """One that ranks operators as told, in turns with first come, first served."""
 
     @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,11 +267,7 @@ def test_a_third_partys_scheduler_is_found_by_its_entry_point(monkeypatch):
 
     asked = []
 
-    def entry_points(*, group, name=None):
-        found = [SimpleNamespace(name="ranks", load=lambda: RankScheduler)]
-        return found if group == "levelwind.schedulers" else []
-
-    monkeypatch.setattr(plugins, "entry_points", entry_points)
+    bring("levelwind.schedulers", ranks=RankScheduler)
     head = "generate: {chains: 2, length: 3}\nnodes: 1\nload: 0.9\nduration: 10s\nscheduling: "
     traces = set()
     for text in ("ranks", "{name: ranks, last: false}", "fifo"):

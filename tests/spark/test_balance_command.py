@@ -46,17 +46,26 @@ outputs:
 """
 
 
-def test_a_policy_moves_operators_off_a_node_that_has_all_of_them(tmp_path):
-    tried = Tried(tmp_path / "heavy", "1s")
-    tried.network.write_text(HEAVY)
+def moves_of(tried):
+    return [json.loads(line) for line in (tried.directory / "moves.jsonl").read_text().splitlines()]
+
+
+def run_heavy(folder, *policy, text=HEAVY):
+    """All operators begin on the first of two nodes; the run, and its answer."""
+    tried = Tried(folder / "heavy", "1s")
+    tried.network.write_text(text)
     placement = tried.folder / "placement.json"
     placement.write_text(json.dumps(dict.fromkeys("abcd", "n1")))
     answer = tried.run(
-        "--placement", str(placement), "--policy", "cor_se_imp", "--policy-set", "threshold=0.05",
-        "--period", "10ms", "--until-idle",
+        "--placement", str(placement), "--policy", *policy, "--period", "10ms", "--until-idle"
     )  # fmt: skip
+    return tried, answer
+
+
+def test_a_policy_moves_operators_off_a_node_that_has_all_of_them(tmp_path):
+    tried, answer = run_heavy(tmp_path, "cor_se_imp", "--policy-set", "threshold=0.05")
     assert answer["moves"] >= 1
-    moves = [json.loads(line) for line in (tried.directory / "moves.jsonl").read_text().splitlines()]
+    moves = moves_of(tried)
     assert moves[0]["source"] == "n1"
     assert moves[0]["target"] == "n2"
     assert moves[0]["cause"].startswith("exchanges by correlation")
@@ -76,24 +85,12 @@ def test_a_policy_moves_operators_off_a_node_that_has_all_of_them(tmp_path):
 
 @pytest.mark.usefixtures("how_to_package")
 def test_the_cost_model_of_the_how_to_balances_a_run(tmp_path):
-    tried = Tried(tmp_path / "licensed", "1s")
-    stated = "selectivity: 1, properties: {licence: x}"
-    tried.network.write_text(HEAVY.replace("selectivity: 1", stated))
-    placement = tried.folder / "placement.json"
-    placement.write_text(json.dumps(dict.fromkeys("abcd", "n1")))
-    answer = tried.run(
-        "--placement", str(placement), "--policy", "balance", "--policy-set", "cost=licences",
-        "--period", "10ms", "--until-idle",
-    )  # fmt: skip
+    text = HEAVY.replace("selectivity: 1", "selectivity: 1, properties: {licence: x}")
+    tried, answer = run_heavy(tmp_path, "balance", "--policy-set", "cost=licences", text=text)
     # Four licences on one node that bears four: two of them go. Operators that are measured as idle stay.
     assert answer["moves"] in (1, 2)
     assert list(tried.ask("status")["placement"].values()).count("n2") == answer["moves"]
-    moves = [json.loads(line) for line in (tried.directory / "moves.jsonl").read_text().splitlines()]
-    assert moves[0]["cause"].startswith("evens out cost: from a node of cost 1.00 to one of 0.00")
-
-
-def moves_of(tried):
-    return [json.loads(line) for line in (tried.directory / "moves.jsonl").read_text().splitlines()]
+    assert moves_of(tried)[0]["cause"].startswith("evens out cost: from a node of cost 1.00 to one of 0.00")
 
 
 def test_degradation_brings_an_operator_to_those_that_it_sends_to(tmp_path):
@@ -122,13 +119,7 @@ def test_degradation_brings_an_operator_to_those_that_it_sends_to(tmp_path):
 
 
 def test_replan_parts_what_is_heavy_and_the_rows_are_the_same(tmp_path):
-    tried = Tried(tmp_path / "heavy", "1s")
-    tried.network.write_text(HEAVY)
-    placement = tried.folder / "placement.json"
-    placement.write_text(json.dumps(dict.fromkeys("abcd", "n1")))
-    answer = tried.run(
-        "--placement", str(placement), "--policy", "replan", "--period", "10ms", "--until-idle",
-    )  # fmt: skip
+    tried, answer = run_heavy(tmp_path, "replan")
     moves = moves_of(tried)
     assert 1 <= len(moves) <= 3
     assert answer["moves"] == len(moves)

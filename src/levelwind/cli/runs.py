@@ -124,6 +124,8 @@ def run_view(status: Mapping[str, Any], *, name: str, directory: Path) -> Render
     if status.get("failure"):
         parts.append(Text(status["failure"], overflow="fold"))
     parts += [Text(line, overflow="fold") for line in figure_lines(status)]
+    if status.get("manager"):
+        parts.append(Text(manager_line(status["manager"]), overflow="fold"))
     parts += [Text(line, overflow="fold") for line in spread_lines(status)]
     parts += [Text(change_line(change), overflow="fold") for change in status.get("changes") or ()]
     parts += [Text(f"alarm: {text}", overflow="fold") for text in status.get("alarms") or ()]
@@ -183,8 +185,6 @@ def figure_lines(status: Mapping[str, Any]) -> list[str]:
     if status.get("shares"):
         held = ", ".join(f"{name} {share:.0%}" for name, share in status["shares"].items())
         lines.append(f"overload: take only a share of their rows: {held}")
-    if status.get("manager"):
-        lines.append(manager_line(status["manager"]))
     return lines
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +11,6 @@ from cost_situations import situation, situations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from levelwind import plugins
 from levelwind.balance import make_policy
 from levelwind.balance.costs import STATISTICS, cost_model_names, cost_table, make_cost_model
 from levelwind.balance.costs.protocol import percent_difference
@@ -103,7 +101,7 @@ def test_a_policys_cost_model_may_have_options():
         make_policy("balance", {"cost": "connections:4"})
 
 
-def test_a_third_partys_cost_model_is_used_and_may_read_only_what_is_counted(monkeypatch):
+def test_a_third_partys_cost_model_is_used_and_may_read_only_what_is_counted(bring):
     @dataclass(frozen=True, slots=True, kw_only=True)
     class LicenceCost:
         name: ClassVar[str] = "licences"
@@ -121,13 +119,7 @@ def test_a_third_partys_cost_model_is_used_and_may_read_only_what_is_counted(mon
     class WeatherCost(LicenceCost):
         statistics: ClassVar[frozenset[str]] = frozenset({"weather"})
 
-    theirs = {"licences": LicenceCost, "weather": WeatherCost}
-
-    def entry_points(*, group, name=None):
-        found = [SimpleNamespace(name=k, load=lambda v=v: v, value=k) for k, v in theirs.items()]
-        return found if group == "levelwind.cost_models" else []
-
-    monkeypatch.setattr(plugins, "entry_points", entry_points)
+    bring("levelwind.cost_models", licences=LicenceCost, weather=WeatherCost)
     nodes = tuple(Node(name=f"n{k}", properties={"licences": 2 + 2 * k}) for k in range(2))
     seen = situation([], [0, 0, 0, 1], nodes=nodes)
     marked = ({"licence": 1}, {"licence": 1}, {}, {})
