@@ -23,6 +23,7 @@ from typing import Any
 from levelwind.balance.costs.prediction import Work, expected_work, fitted, relative_errors
 from levelwind.bench.result import Figure, Result, Settings, spread_of
 from levelwind.reproduce.dcape import FIGURES
+from levelwind.reproduce.dcape_causes import batch_of, why_slower
 from levelwind.reproduce.dcape_pass import EFFORTS, Effort, run_missing, summed_up
 from levelwind.reproduce.dcape_runs import CAP, Case, added_s, has_moved
 
@@ -113,7 +114,7 @@ def summary(found: Mapping[str, Any], wanted: Iterable[Case]) -> Result:
     table = _Table(runs, done)
     pair = _case(2, 3, "grouping"), _case(2, 3)
     mine, base = (list(table.rates(case).values()) for case in pair)
-    notes = [*_notes(found, done), *_predicted(found, done)]
+    notes = [*_notes(found, done), *table.causes(), *_predicted(found, done)]
     if left_out:
         notes.append(f"left out, as the time was over: {'; '.join(left_out)}")
     return Result(
@@ -199,6 +200,18 @@ class _Table:
             ),
         ]
 
+    def causes(self) -> list[str]:
+        """Where grouping is slower than round robin, and why."""
+        lines = []
+        for case in self.done:
+            rival = replace(case, planner="grouping")
+            if case.number < 2 or case != _case(case.number, case.nodes) or not self.met(case, rival):
+                continue
+            if self.ratio(case, rival) > 1.0:
+                why = why_slower(self.runs[rival.name], self.runs[case.name])
+                lines.append(f"{rival.name} is slower than round_robin: {why}")
+        return lines
+
     def _regained(self, case: Case) -> list[Figure]:
         """How much of what separates round robin from the best is still missing with the policy."""
         plain = replace(case, policy=None)
@@ -243,14 +256,13 @@ def _notes(found: Mapping[str, Any], done: Sequence[Case]) -> list[str]:
     lines = [f"workers {caps}; medians over the rounds"]
     for case in done:
         own = found["runs"][case.name]
-        steps = [step for each in own for step in each["steps"]]
+        batch = batch_of(own)
         lines.append(
             f"{case.name}: {median(each['throughput'] for each in own):.0f} rows/s in {len(own)} rounds, "
             f"{own[0]['connections']} connections at first, {own[-1]['connections_at_the_end']} at the end, "
             f"{median(each['moves'] for each in own):.0f} moves; a batch: "
-            f"{median(step['wall_s'] for step in steps):.2f} s, "
-            f"fullest node {median(step['fullest_s'] for step in steps):.2f} CPU s, "
-            f"{median(step['sent'] for step in steps) / 1e6:.1f} MB sent"
+            f"{batch['wall_s']:.2f} s, fullest node {batch['fullest_cpu_s']:.2f} CPU s "
+            f"of {batch['cpu_s']:.2f} in all, {batch['sent_mb']:.1f} MB sent"
         )
     return lines
 

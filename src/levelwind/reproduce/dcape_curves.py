@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from levelwind.reproduce import style
+from levelwind.reproduce.dcape_causes import batch_of
 from levelwind.reproduce.dcape_pass import EFFORTS, run_together
 from levelwind.reproduce.dcape_runs import Case, added_s, has_moved
 from levelwind.reproduce.outcome import Check, Item, Outcome, Result, judge
@@ -104,6 +105,11 @@ class Curves:
         ours: dict[str, Any] = {label: round(float(np.median(own)), 6) for label, own in found.items()}
         ours["connections"] = {
             label: results[0]["runs"][case.name][0]["connections"] for label, case in cases.items()
+        }
+        # Why one curve is below another.
+        ours["batch"] = {
+            label: batch_of([run for result in results for run in result["runs"][case.name]])
+            for label, case in cases.items()
         }
         ours["spread"] = {label: [round(min(own), 6), round(max(own), 6)] for label, own in found.items()}
         ours["rounds"] = min(len(own) for own in found.values())

@@ -21,6 +21,7 @@ def step(case, number):
         "rows": 100,
         "sent": 1e6,
         "fullest_s": 0.5,
+        "cpu_s": 1.5,
     }
 
 
@@ -82,7 +83,8 @@ def test_broken_promises_are_seen():
             return 70.0
         return {"round_robin": 130.0, "grouping": 100.0}.get(case.planner, 80.0)
 
-    found = figures(summary(made_up(cases(False), broken), cases(False)))
+    result = summary(made_up(cases(False), broken), cases(False))
+    found = figures(result)
     missed = {label for label, figure in found.items() if figure.ok is False}
     assert missed == {
         "plan 2 on 3: round_robin over grouping",
@@ -90,6 +92,13 @@ def test_broken_promises_are_seen():
         "plan 1: one node over 3 by round_robin",
         "plan 2: one node over 3 by grouping",
     }
+    (cause,) = [note for note in result.notes if "slower" in note]
+    assert cause.startswith("plan 2 on 3: grouping is slower than round_robin: its fullest node works 0.50")
+
+
+def test_no_cause_is_given_for_what_is_as_promised():
+    result = summary(made_up(cases(True), as_promised), cases(True))
+    assert not [note for note in result.notes if "slower" in note]
 
 
 def test_the_best_of_ours_is_compared():

@@ -87,6 +87,8 @@ def test_figures_judge_what_was_measured(name, quick):
     assert outcome.ours["capped"]
     assert outcome.ours["rounds"] == 3
     assert set(outcome.ours["spread"]) == set(figure.chosen(quick))
+    assert {own["fullest_cpu_s"] for own in outcome.ours["batch"].values()} == {0.1}
+    assert set(outcome.ours["batch"]) == set(figure.chosen(quick))
     assert len(outcome.set_up) >= len(SET_UP)
     # Nothing differs from anything: what must be more is not, and what must not be less is not.
     more = {"dcape_5_7", "dcape_5_8", "dcape_5_9", "dcape_5_10", "dcape_6_4", "dcape_6_5", "dcape_6_6"}
