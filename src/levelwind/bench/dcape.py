@@ -22,7 +22,7 @@ from typing import Any
 
 from levelwind.balance.costs.prediction import Work, expected_work, fitted, relative_errors
 from levelwind.bench.result import Figure, Result, Settings, spread_of
-from levelwind.reproduce.dcape import FIGURES
+from levelwind.reproduce.dcape import FIGURES, LEFT, MOVED
 from levelwind.reproduce.dcape_causes import batch_of, why_slower
 from levelwind.reproduce.dcape_pass import EFFORTS, Effort, run_missing, summed_up
 from levelwind.reproduce.dcape_runs import CAP, Case, added_s, has_moved
@@ -31,15 +31,13 @@ NAME = "dcape"
 PATTERNS = ("round_robin", "grouping")
 # What of ours stands beside the patterns: planners, and a policy that begins from round robin.
 BESIDE, OUR_POLICY = ("resilient", "correlation"), "replan"
-# Rounds of the pairs of patterns, of what stands beside, and of what only fills the table. The short version
-# leaves the others for last: it may have no time for them.
-ROUNDS = range(3), range(2, 3), range(2, 3)
-FULL_ROUNDS = range(5), range(2), range(1)
+# Rounds of the pairs of patterns, of the policy that begins from round robin, of what stands beside, and of
+# what only fills the table. The short version leaves the last two for last: it may have no time for them.
+ROUNDS = range(3), range(3), range(2, 3), range(2, 3)
+FULL_ROUNDS = range(5), range(3), range(2), range(1)
 SHORT = Effort(rounds=len(ROUNDS[0]), batches=5, seconds=0.0)
 # Seconds after which no further run of the short version begins.
 MOST_S = 7.5 * 60.0
-# Every so many batches a join is moved; moves that are counted.
-MOVE_EVERY, MOVES = 5, 6
 # The promises. Below `NOTHING` there is nothing to regain.
 NOTHING_LOST, REGAINED, NOTHING, MOVE_COST = 0.10, 0.5, 0.03, 0.03
 Runs = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -47,7 +45,7 @@ Runs = Mapping[str, Sequence[Mapping[str, Any]]]
 
 def cases(full: bool) -> dict[Case, range]:
     """What is run, in the order of the table, and in which rounds."""
-    pairs, beside, table = FULL_ROUNDS if full else ROUNDS
+    pairs, regained, beside, table = FULL_ROUNDS if full else ROUNDS
     found: dict[Case, range] = {}
 
     def add(rounds: range, *wanted: Case) -> None:
@@ -56,12 +54,14 @@ def cases(full: bool) -> dict[Case, range]:
 
     for number in (2, 3, 4) if full else (2,):
         start = [_case(number, 3, planner) for planner in PATTERNS]
-        add(pairs, *start, replace(start[0], policy="degradation"))
+        add(pairs, *start)
+        add(regained, replace(start[0], policy="degradation"))
         add(beside, replace(start[1], policy="degradation"))
         add(beside, *_ours(number, 3))
     add(beside, _case(1, 1), _case(1, 3), _case(2, 1))
-    add(table, replace(_case(2, 3, "grouping"), move_every=MOVE_EVERY, counted=MOVES * MOVE_EVERY))
+    add(table, MOVED)
     if full:
+        add(regained, LEFT, MOVED)
         add(beside, _case(1, 5), _case(1, 5, "grouping"))
         one = _case(1, 3, "grouping")
         add(beside, one, replace(one, policy="degradation"), *_ours(1, 3))
@@ -154,8 +154,8 @@ class _Table:
 
     def promises(self, case: Case) -> list[Figure]:
         """What is promised of a case beside others."""
-        if case.move_every is not None:
-            return self._moved(case)
+        if case.apart:
+            return [] if case.move_every is None else self._moved(case)
         if case.policy == "degradation":
             return self._regained(case) if case.planner == "round_robin" else self._beside(case)
         if case.policy is not None:
@@ -240,15 +240,15 @@ class _Table:
         # Nothing that did not happen costs nothing.
         added = added_s(own) / 60.0 if has_moved(own) else 1.0
         figures = [Figure(label=label, value=added, unit="share", limit=MOVE_COST)]
-        still = replace(case, move_every=None, counted=None)
+        still = replace(case, move_every=None)
         if self.met(still, case):
             label = f"throughput without moves over that with one every {case.move_every} batches"
             figures.append(Figure(label=label, value=self.ratio(still, case), unit="share"))
         return figures
 
     def _peers(self, case: Case) -> list[Case]:
-        """Whatever ran the same plan without moves from outside."""
-        return [c for c in self.done if c.number == case.number and c.move_every is None]
+        """Whatever ran the same plan as its planner has it."""
+        return [c for c in self.done if c.number == case.number and not c.apart]
 
 
 def _notes(found: Mapping[str, Any], done: Sequence[Case]) -> list[str]:

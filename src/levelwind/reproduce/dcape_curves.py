@@ -43,9 +43,11 @@ class Curves:
     cases
         What is run, by the label of its curve.
     what
-        What is drawn of each batch: ``rows``, ``memory``, or a figure of the manager's.
+        What is drawn of each batch: ``rows``, ``fullest_state``, or a figure of the manager's.
     against
         If given, the numbers on the x axis, by label: one point per case instead of a curve.
+    along
+        What these are numbers of.
     checks
         From throughputs by label (one per round) to the parts of the claim.
     judged
@@ -63,6 +65,7 @@ class Curves:
     checks: Checks
     what: str = "rows"
     against: Mapping[str, float] | None = None
+    along: str = ""
     judged: str = ""
     first_look: tuple[str, ...] | None = None
     set_up: tuple[str, ...] = ()
@@ -88,29 +91,39 @@ class Curves:
             }
         ]
 
-    def values(self, results: Sequence[Result]) -> dict[str, list[float]]:
-        """The figure of every round, by label."""
+    def runs(self, results: Sequence[Result]) -> dict[str, list[Result]]:
+        """All runs that have what is drawn, by label: of the first ones less was written down."""
         return {
             label: [
-                _value(run, self.judged or self.what, case)
+                run
                 for result in results
                 for run in result["runs"][case.name]
+                if self.what != STATE or STATE in run["steps"][0]
             ]
             for label, case in self.chosen(results[0]["quick"]).items()
         }
 
+    def values(self, results: Sequence[Result]) -> dict[str, list[float]]:
+        """The figure of every round, by label."""
+        cases, what = self.chosen(results[0]["quick"]), self.judged or self.what
+        return {
+            label: [_value(run, what, cases[label]) for run in own]
+            for label, own in self.runs(results).items()
+        }
+
     def summarise(self, results: Sequence[Result]) -> Outcome:
         """Medians and spread, and what the claim says of them."""
-        found, cases = self.values(results), self.chosen(results[0]["quick"])
+        found, runs = self.values(results), self.runs(results)
         ours: dict[str, Any] = {label: round(float(np.median(own)), 6) for label, own in found.items()}
-        ours["connections"] = {
-            label: results[0]["runs"][case.name][0]["connections"] for label, case in cases.items()
-        }
+        # What is drawn begins when a policy has moved what it would.
+        ours["connections"] = {label: own[0]["connections_at_the_end"] for label, own in runs.items()}
         # Why one curve is below another.
-        ours["batch"] = {
-            label: batch_of([run for result in results for run in result["runs"][case.name]])
-            for label, case in cases.items()
-        }
+        ours["batch"] = {label: batch_of(own) for label, own in runs.items()}
+        if self.judged:
+            ours["throughput"] = {
+                label: round(float(np.median([run["throughput"] for run in own])))
+                for label, own in runs.items()
+            }
         ours["spread"] = {label: [round(min(own), 6), round(max(own), 6)] for label, own in found.items()}
         ours["rounds"] = min(len(own) for own in found.values())
         ours["capped"] = all(result["capped"] for result in results)
@@ -122,9 +135,8 @@ class Curves:
             if self.against is not None:
                 self._draw_points(axes, results)
             else:
-                cases = self.chosen(results[0]["quick"])
-                for (label, case), colour in zip(cases.items(), LINES * 3, strict=False):
-                    _draw_course(axes, [r["runs"][case.name] for r in results], self.what, label, colour)
+                for (label, own), colour in zip(self.runs(results).items(), LINES * 3, strict=False):
+                    _draw_course(axes, own, self.what, label, colour)
                 axes.set_xlabel("seconds once warm")
                 axes.set_ylabel(AXES[self.what])
                 axes.legend()
@@ -136,15 +148,16 @@ class Curves:
         middle = [float(np.median(own)) for own in found.values()]
         spread = [[m - min(own), max(own) - m] for m, own in zip(middle, found.values(), strict=True)]
         axes.errorbar(at, middle, yerr=np.array(spread).T, color=style.BLUE, marker="o", capsize=3)
-        axes.set_xlabel("number")
+        axes.set_xlabel(self.along)
         axes.set_ylabel(AXES[self.what])
         axes.set_ylim(bottom=0)
 
 
+STATE = "fullest_state"
 AXES = {
     "rows": "rows put out",
     "rate": "rows put out per second",
-    "memory": "state of all nodes, bytes",
+    STATE: "state of the fullest node, bytes",
     "share": "share of CPU spent on operators",
     "cpu_s": "CPU seconds per node and second",
     "bytes_in": "bytes in per node and second",
@@ -163,20 +176,17 @@ def _value(run: Mapping[str, Any], what: str, case: Case) -> float:
         return 1.0 - added_s([run]) / 60.0 if moved else 0.0
     if what == "share":
         return sum(s["working_s"] for s in steps) / max(sum(s["cpu_s"] for s in steps), 1e-9)
-    if what == "memory":
-        return float(np.mean([s["memory"] for s in steps]))
+    if what == STATE:
+        return float(np.mean([s[STATE] for s in steps]))
     spent = steps[-1]["manager"][what]
     return float("nan") if spent is None else float(spent)
 
 
-def _draw_course(
-    axes: Any, runs: Sequence[Sequence[Mapping[str, Any]]], what: str, label: str, colour: str
-) -> None:
-    every = [run for of_result in runs for run in of_result]
-    shortest = min(sum(step["wall_s"] for step in run["steps"]) for run in every)
+def _draw_course(axes: Any, runs: Sequence[Mapping[str, Any]], what: str, label: str, colour: str) -> None:
+    shortest = min(sum(step["wall_s"] for step in run["steps"]) for run in runs)
     grid = np.linspace(0.0, shortest, 60)
     lines = []
-    for run in every:
+    for run in runs:
         at = np.concatenate([[0.0], np.cumsum([step["wall_s"] for step in run["steps"]])])
         if what == "rows":
             own = np.concatenate([[0.0], np.cumsum([step["rows"] for step in run["steps"]])])

@@ -35,6 +35,9 @@ MODULES = (
     "reproduce/dcape_runs.py", "reproduce/query_plans.py", "planning.py", "plugins.py", "testing/loopback.py",
     "testing/cgroups.py",
 )  # fmt: skip
+# Earlier states of the sources, by the state that ran the same: in between only what is written down of a
+# run has changed (and which settings there are).
+RAN_THE_SAME: dict[str, tuple[str, ...]] = {"0e0097ed103c7ca1": ("09b66b2b88cdc2bd",)}
 Runs = dict[str, list[dict[str, Any]]]
 Tick = Callable[[int, int, str], None]
 
@@ -60,6 +63,7 @@ class Kept:
     def __init__(self, path: Path, effort: Effort, code: str) -> None:
         self.path, self.code = path, code
         self._by = {"code": code, "effort": asdict(effort), "cap": CAP}
+        self._taken = [{**self._by, "code": each} for each in (code, *RAN_THE_SAME.get(code, ()))]
         self._found: dict[tuple[str, int], dict[str, Any]] = {}
         self._read = 0
         self.refresh()
@@ -81,7 +85,7 @@ class Kept:
             entry = json.loads(line)
         except ValueError:
             return
-        if entry["by"] == self._by:
+        if entry["by"] in self._taken:
             self._found[entry["case"], entry["round"]] = entry["run"]
 
     def add(self, case: Case, number: int, run: Mapping[str, Any]) -> None:
@@ -120,7 +124,7 @@ def distinct(cases: Iterable[Case]) -> list[Case]:
 
     def beside(case: Case) -> tuple[Any, ...]:
         what = case.copies > 0, case.number, case.window_s, case.copies, case.nodes, case.requests
-        return *what, case.planner, case.policy or "", case.move_every or 0
+        return *what, case.apart, case.planner, case.policy or "", case.move_every or 0
 
     return sorted(set(cases), key=beside)
 

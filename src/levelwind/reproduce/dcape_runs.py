@@ -30,6 +30,7 @@ from levelwind.planning import measure, plan
 from levelwind.reproduce.query_plans import query_plan, side_by_side
 from levelwind.runtime.coordinator import Step
 from levelwind.runtime.measured import WARM_UP_STEPS
+from levelwind.runtime.messages import NodeReport
 from levelwind.runtime.rundir import Command
 
 CAP = 0.35
@@ -57,6 +58,8 @@ class Case:
     ``window_s`` is that of the joins, ``copies`` (in the place of a plan) a number of one-operator plans side
     by side, ``requests`` the messages that the run is sent per second and need not heed. ``counted`` is a
     number of batches of its own, ``rows`` the share of the usual rows per second that streams have.
+    ``apart`` gives the last join a node for itself, and leaves one like it empty: wherever of the two it
+    stands, the plan is as good, so that what moves cost is not mixed with what places are worth.
     """
 
     number: int
@@ -69,6 +72,7 @@ class Case:
     requests: float = 0.0
     counted: int | None = None
     rows: float = 1.0
+    apart: bool = False
 
     @property
     def name(self) -> str:
@@ -79,7 +83,8 @@ class Case:
         window = "" if self.window_s == 10.0 else f", windows of {self.window_s:g} s"
         asked = f", {self.requests:g} requests a second" if self.requests else ""
         fewer = "" if self.rows == 1.0 else f", {self.rows:.3g} of the rows"
-        return f"{what} on {self.nodes}: {self.planner}{policy}{moved}{window}{asked}{fewer}"
+        apart = ", the last join apart" if self.apart else ""
+        return f"{what} on {self.nodes}: {self.planner}{policy}{apart}{moved}{window}{asked}{fewer}"
 
     @property
     def network(self) -> Network:
@@ -97,7 +102,12 @@ class Case:
         streams = {
             name: replace(stream, rate=(stream.rate or ()) * 10) for name, stream in network.streams.items()
         }
-        return plan(replace(network, streams=streams), nodes, self.planner).placement
+        steady = replace(network, streams=streams)
+        if not self.apart:
+            return plan(steady, nodes, self.planner).placement
+        _, home, *others = nodes.nodes
+        rest = plan(steady, replace(nodes, nodes=tuple(others)), self.planner).placement
+        return {**rest, **dict.fromkeys(last_join(network), home.name)}
 
     def settle(self, placement: Mapping[str, str]) -> int:
         """Batches that are left out: what comes after them is the same whatever the plan. O(operators).
@@ -180,16 +190,18 @@ def run_case(
         boxes = step.program.layout.boxes
         rows = sum(box.rows_out for _, box in step.boxes if boxes[box.box].name in roots)
         moves += len(step.commit.moves)
+        spent = _per_node(step, lambda report: report.cpu_s)
+        held = _per_node(step, lambda report: sum(box.state_bytes for box in report.boxes))
         steps.append(
             {
                 "wall_s": step.wall_s,
                 "rows": rows,
                 "moves": len(step.commit.moves),
-                "memory": sum(report.memory_bytes for report in step.reports),
+                "fullest_state": max(held),
                 "sent": sum(report.sent_bytes for report in step.reports),
-                "fullest_s": max(_spent(step)),
+                "fullest_s": max(spent),
                 "working_s": sum(box.cpu_s for _, box in step.boxes),
-                "cpu_s": sum(_spent(step)),
+                "cpu_s": sum(spent),
                 "manager": begun.status.get("manager", {}),
             }
         )
@@ -271,27 +283,37 @@ def _pester(begun: Any, network: Network, per_s: float, enough: Event) -> None:
         begun.directory.ask(Command("move", operators=(name,), target=begun.placement[name], cause="asked"))
 
 
-def _spent(step: Step) -> list[float]:
-    """CPU seconds of each node in a step."""
-    spent: dict[int, float] = {}
+def _per_node(step: Step, what: Callable[[NodeReport], float]) -> list[float]:
+    """A figure of each node's reports in a step, added up: CPU seconds, bytes of state."""
+    found: dict[int, float] = {}
     for report in step.reports:
-        spent[report.node] = spent.get(report.node, 0.0) + report.cpu_s
-    return list(spent.values())
+        found[report.node] = found.get(report.node, 0.0) + what(report)
+    return list(found.values())
+
+
+def last_join(network: Network) -> tuple[str, ...]:
+    """The last join, and whatever reads what it puts out. O(operators)."""
+    place = max(k for k, name in enumerate(network.order) if network.operators[name].is_join)
+    found = [network.order[place]]
+    for name in network.order[place + 1 :]:
+        if any(port.source in found for port in network.operators[name].inputs):
+            found.append(name)
+    return tuple(found)
 
 
 def _script(
     case: Case, network: Network, nodes: Cluster, placement: Mapping[str, str], begin: int
 ) -> list[Any]:
-    """The last join to another node and back, every so many batches, for longer than any run lasts."""
+    """The last join with its readers to another node and back, for longer than any run lasts."""
     from levelwind.spark.live import ScriptedMove
 
     if case.move_every is None:
         return []
-    join = next(name for name in reversed(network.order) if network.operators[name].kind == "join")
-    home = placement[join]
+    moved = last_join(network)
+    home = placement[moved[0]]
     away = next(name for name in nodes.names if name != home)
     return [
-        ScriptedMove(step=step, operators=(join,), target=away if k % 2 == 0 else home)
+        ScriptedMove(step=step, operators=moved, target=away if k % 2 == 0 else home)
         for k, step in enumerate(range(begin, begin + LONGEST, case.move_every))
     ]
 

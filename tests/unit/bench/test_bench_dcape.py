@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from levelwind.bench.dcape import MOVES, cases, summary, with_figures
+from levelwind.bench.dcape import cases, summary, with_figures
 from levelwind.model import Cluster
-from levelwind.reproduce.dcape import FIGURES
+from levelwind.reproduce.dcape import FIGURES, LEFT, MOVED, MOVES
 from levelwind.reproduce.dcape_runs import Case
 
 # Connections of the patterns.
@@ -155,8 +155,18 @@ def test_all_nodes_and_both_patterns_are_in_the_full_table():
     assert {(case.number, case.planner) for case in pairs} == {
         (number, planner) for number in (2, 3, 4) for planner in ("round_robin", "grouping")
     }
-    (moved,) = [case for case in wanted if case.move_every is not None]
-    assert moved.counted == MOVES * moved.move_every
+    assert [case for case in wanted if case.apart] == [MOVED, LEFT]
+    assert wanted[MOVED] == wanted[LEFT] == range(3)
+    assert MOVED.counted == MOVES * MOVED.move_every
+
+
+def test_a_join_apart_is_no_rival_of_plans_as_planners_have_them():
+    wanted = cases(True)
+    found = figures(summary(made_up(wanted, lambda c: 1e9 if c.apart else as_promised(c)), wanted))
+    assert found["plan 2 on 3: share not regained by degradation"].value == pytest.approx(0.2)
+    assert found["plan 2: one node over 5 by grouping"].limit == 1.0
+    label = "throughput without moves over that with one every 10 batches"
+    assert found[label].value == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("planner", ["correlation", "resilient"])

@@ -16,7 +16,7 @@ from levelwind.reproduce import registry
 from levelwind.reproduce.dcape import FIGURES, SET_UP
 from levelwind.reproduce.dcape_curves import at_least
 from levelwind.reproduce.dcape_pass import EFFORTS
-from levelwind.reproduce.dcape_runs import SETTLE, Case
+from levelwind.reproduce.dcape_runs import SETTLE, Case, last_join
 from levelwind.reproduce.query_plans import SIZES, depth_of, query_plan, side_by_side
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -63,17 +63,17 @@ def test_figures_share_names_titles_and_cases():
     assert side_by_side(3, 10.0)["outputs"].keys() == {"out1", "out2", "out3"}
 
 
-RUN = {"throughput": 100.0, "connections": 4}
+RUN = {"throughput": 100.0, "connections": 4, "connections_at_the_end": 3}
 
 
 def made_up(figure, throughput, quick):
     step = {
-        "wall_s": 2.0, "rows": 10, "moves": 0, "memory": 5, "sent": 1, "fullest_s": 0.1,
+        "wall_s": 2.0, "rows": 10, "moves": 0, "fullest_state": 5, "sent": 1, "fullest_s": 0.1,
         "working_s": 0.2, "cpu_s": 0.4,
         "manager": {"cpu_s": 0.001, "bytes_in": 10.0, "bytes_out": 1.0, "memory_bytes": 1e4},
     }  # fmt: skip
     runs = {
-        case.name: [{"throughput": throughput[label], "steps": [step] * 3, "connections": 4}] * 3
+        case.name: [{**RUN, "throughput": throughput[label], "steps": [step] * 3}] * 3
         for label, case in figure.chosen(quick).items()
     }
     return [{"runs": runs, "capped": True, "quick": quick}]
@@ -92,12 +92,12 @@ def test_figures_judge_what_was_measured(name, quick):
     assert len(outcome.set_up) >= len(SET_UP)
     # Nothing differs from anything: what must be more is not, and what must not be less is not.
     more = {"dcape_5_7", "dcape_5_8", "dcape_5_9", "dcape_5_10", "dcape_6_4", "dcape_6_5", "dcape_6_6"}
-    more.add("dcape_6_3")  # nothing was moved
+    more |= {"dcape_6_3", "dcape_5_11"}  # nothing was moved; one node holds as much as five
     assert outcome.holds is (name not in more), outcome.why
 
 
 def test_what_a_move_adds_is_told_from_where_the_join_stands():
-    """Batches that are longer while the join is away cost nothing; those right after a move do."""
+    """Batches that are longer wherever the join stands cost nothing; those right after a move do."""
     figure = FIGURES["dcape_6_3"]
     (result,) = made_up(figure, dict.fromkeys(figure.cases, 100.0), False)
     step = result["runs"][figure.cases["moved"].name][0]["steps"][0]
@@ -113,6 +113,40 @@ def test_what_a_move_adds_is_told_from_where_the_join_stands():
     assert judged(0.0).ours["moved"] == pytest.approx(1.0)
     assert judged(0.8).holds
     assert not judged(1.0).holds  # two batches of a second more: 2 s of a minute
+
+
+@pytest.mark.parametrize("number", [2, 3, 4])
+def test_a_join_apart_has_a_node_for_itself_and_one_to_go_to(number):
+    case = Case(number=number, nodes=4, planner="grouping", apart=True)
+    network, nodes = case.network, Cluster.equal(4)
+    placement, moved = case.placement(nodes), last_join(network)
+    assert {name for name, node in placement.items() if node == "n2"} == set(moved)
+    assert set(placement.values()) == {"n2", "n3", "n4"}
+    # A join, and of the others whatever reads it: nothing behind it stands elsewhere.
+    assert [network.operators[name].is_join for name in moved] == [True] + [False] * (len(moved) - 1)
+    behind = {
+        name for name in network.order for port in network.operators[name].inputs if port.source in moved
+    }
+    assert behind == set(moved[1:])
+    # From either node, as many streams are cut.
+    there = {**placement, **dict.fromkeys(moved, "n1")}
+    assert measure(network, nodes, there).cut_streams == measure(network, nodes, placement).cut_streams
+
+
+def test_what_was_not_written_down_of_a_run_is_not_drawn(tmp_path):
+    figure = FIGURES["dcape_5_11"]
+    results = made_up(figure, dict.fromkeys(figure.cases, 100.0), False)
+    for label, case in figure.cases.items():
+        own = results[0]["runs"][case.name]
+        held = 9e6 if label == "1 node" else 4e6
+        full = [{**step, "fullest_state": held} for step in own[0]["steps"]]
+        bare = [{key: step[key] for key in step if key != "fullest_state"} for step in own[0]["steps"]]
+        results[0]["runs"][case.name] = [{**own[0], "steps": steps} for steps in (bare, bare, full)]
+    outcome = figure.summarise(results)
+    assert outcome.holds
+    assert outcome.ours["rounds"] == 1
+    assert outcome.ours["5 nodes"] == 4e6
+    figure.draw(results, tmp_path / "figure.png")
 
 
 @pytest.mark.parametrize(

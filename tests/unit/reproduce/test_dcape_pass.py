@@ -134,6 +134,18 @@ def test_runs_of_other_code_or_effort_are_not_taken(tmp_path, change):
     assert again.ran == []
 
 
+def test_runs_of_code_that_ran_the_same_are_taken(tmp_path, monkeypatch):
+    figures = {"dcape_6_4": WANTED["dcape_6_4"]}
+    passed(tmp_path, Cluster(), figures, code="before")
+    monkeypatch.setattr(dcape_pass, "RAN_THE_SAME", {"now": ("before",)})
+    cluster = Cluster()
+    found = passed(tmp_path, cluster, figures, code="now")
+    assert cluster.ran == []
+    assert all(len(runs) == FULL.rounds for runs in found["dcape_6_4"]["runs"].values())
+    passed(tmp_path, cluster, figures, code="later")
+    assert len(cluster.ran) == 4 * FULL.rounds
+
+
 def test_when_time_is_over_figures_have_the_rounds_that_are_whole(tmp_path):
     figures = {"dcape_6_4": WANTED["dcape_6_4"]}
     with pytest.raises(KeyboardInterrupt):
