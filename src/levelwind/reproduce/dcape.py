@@ -266,6 +266,7 @@ FIGURES: dict[str, Curves] = {
             f"the last join and what reads it have a node for themselves, and are moved to an empty one and "
             f"back every {MOVE_EVERY} batches, more often than every minute; the claim is about what moves "
             "add to batches, since single runs differ by more than that",
+            "windows are of 10 s, where it had 20",
         ),
     ),
     "dcape_6_4": _redistributed("Plan 2 on three nodes, with redistribution and without", 2, 3, 1.1),

@@ -159,8 +159,8 @@ AXES = {
     "rate": "rows put out per second",
     STATE: "state of the fullest node, bytes",
     "share": "share of CPU spent on operators",
-    "cpu_s": "CPU seconds per node and second",
-    "bytes_in": "bytes in per node and second",
+    "cpu_s": "CPU seconds per node and second, so far",
+    "bytes_in": "bytes in per node and second, so far",
     "memory_bytes": "bytes of memory per node",
 }
 MANAGER = ("cpu_s", "bytes_in", "memory_bytes")
