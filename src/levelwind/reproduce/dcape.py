@@ -64,7 +64,7 @@ REQUESTS: Points = {
 REPLICAS = "plans of one operator share the same rows per second, where each of its replicas had its own"
 # Plans of one operator: each has two connections.
 COPIES: Points = {
-    f"{n} plans": (2.0 * n, Case(number=0, nodes=1, planner="round_robin", copies=n))
+    f"{n} plan{'s' if n > 1 else ''}": (2.0 * n, Case(number=0, nodes=1, planner="round_robin", copies=n))
     for n in (1, 4, 8, 16, 24)
 }
 
@@ -174,7 +174,7 @@ FIGURES: dict[str, Curves] = {
         "falls beyond 8 to 12 connections",
         "16 plans with as many rows in all put out less per second than 4",
         at_least("4 plans", "16 plans"),
-        ("1 plans", "4 plans", "16 plans", "24 plans"),
+        ("1 plan", "4 plans", "16 plans", "24 plans"),
         REPLICAS,
         "connections",
     ),
@@ -184,8 +184,8 @@ FIGURES: dict[str, Curves] = {
         COPIES,
         "falls with the number of connections",
         "24 plans with as many rows in all leave a smaller share to operators than one",
-        at_least("1 plans", "24 plans"),
-        ("1 plans", "4 plans", "16 plans", "24 plans"),
+        at_least("1 plan", "24 plans"),
+        ("1 plan", "4 plans", "16 plans", "24 plans"),
         REPLICAS,
         "connections",
     ),

@@ -116,7 +116,9 @@ class Curves:
         found, runs = self.values(results), self.runs(results)
         ours: dict[str, Any] = {label: round(float(np.median(own)), 6) for label, own in found.items()}
         # What is drawn begins when a policy has moved what it would.
-        ours["connections"] = {label: own[0]["connections_at_the_end"] for label, own in runs.items()}
+        between = {label: own[0]["connections_at_the_end"] for label, own in runs.items()}
+        if any(between.values()):
+            ours["connections"] = between
         # Why one curve is below another.
         ours["batch"] = {label: batch_of(own) for label, own in runs.items()}
         if self.judged:
@@ -138,8 +140,11 @@ class Curves:
                 for (label, own), colour in zip(self.runs(results).items(), LINES * 3, strict=False):
                     _draw_course(axes, own, self.what, label, colour)
                 axes.set_xlabel("seconds once warm")
-                axes.set_ylabel(AXES[self.what])
                 axes.legend()
+            axes.set_ylabel(AXES[self.what])
+            axes.set_ylim(bottom=0)
+            if self.what != "share":
+                style.with_prefixes(axes.yaxis)
 
     def _draw_points(self, axes: Any, results: Sequence[Result]) -> None:
         assert self.against is not None
@@ -149,8 +154,6 @@ class Curves:
         spread = [[m - min(own), max(own) - m] for m, own in zip(middle, found.values(), strict=True)]
         axes.errorbar(at, middle, yerr=np.array(spread).T, color=style.BLUE, marker="o", capsize=3)
         axes.set_xlabel(self.along)
-        axes.set_ylabel(AXES[self.what])
-        axes.set_ylim(bottom=0)
 
 
 STATE = "fullest_state"
