@@ -125,7 +125,8 @@ def summary(found: Mapping[str, Any], wanted: Iterable[Case]) -> Result:
         spread=spread_of(table.ratios(*pair)),
         figures=[figure for case in done for figure in table.promises(case)],
         notes=notes,
-        details={"runs": runs, "seconds": found.get("seconds")},
+        # Batch by batch they are in the file of the pass.
+        details={"throughput": {case.name: table.rates(case) for case in done}, "seconds": found["seconds"]},
     )
 
 
