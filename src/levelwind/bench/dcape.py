@@ -269,39 +269,42 @@ def _notes(found: Mapping[str, Any], done: Sequence[Case]) -> list[str]:
 
 
 def _predicted(found: Mapping[str, Any], done: Sequence[Case]) -> list[str]:
-    """Equations 3.1 to 3.3: unit costs fitted to one plan on one node, tried on the others."""
-    seen: dict[int, dict[str, dict[str, tuple[Work, float]]]] = {}
+    """Equations 3.1 to 3.3: unit costs fitted to the joins of one plan on one node, tried on the others.
+
+    Only joins: of single-stream operators that run as one, the last has the CPU of all.
+    """
+    seen: dict[int, dict[str, tuple[Work, float]]] = {}
     for case in done:
         if case.nodes == 1 and not case.copies:
             run = found["runs"][case.name][0]
             seen[case.number] = _observed(case, run["boxes"], len(run["steps"]))
     fit_on = 2 if 2 in seen else max(seen, default=0)
     lines = []
-    for number, kinds in seen.items():
-        for kind, own in kinds.items():
-            if number == fit_on or kind not in seen[fit_on]:
-                continue
-            errors = relative_errors(own, fitted(seen[fit_on][kind].values()))
-            lines.append(
-                f"cost of plan {number}'s {kind} operators, predicted from plan {fit_on}: "
-                f"median error {median(errors.values()):.0%}, largest {max(errors.values()):.0%}"
-            )
+    for number, joins in seen.items():
+        if number == fit_on or not joins or not seen[fit_on]:
+            continue
+        errors = relative_errors(joins, fitted(seen[fit_on].values()))
+        lines.append(
+            f"cost of plan {number}'s joins, predicted from plan {fit_on}: "
+            f"median error {median(errors.values()):.0%}, largest {max(errors.values()):.0%}"
+        )
     return lines
 
 
-def _observed(
-    case: Case, boxes: Mapping[str, Sequence[float]], steps: int
-) -> dict[str, dict[str, tuple[Work, float]]]:
-    """What each operator did and cost, by kind. A join looks at its state in every batch."""
-    expected, found = expected_work(case.network), dict[str, dict[str, tuple[Work, float]]]()
-    for name, (rows_in, rows_out, cpu_s) in boxes.items():
-        join = case.network.operators[name].is_join
-        work = Work(
-            rows_in=rows_in,
-            rows_out=rows_out,
-            evaluated=rows_out if join else rows_in,
-            state=expected[name].state * steps,
-            batches=steps,
+def _observed(case: Case, boxes: Mapping[str, Sequence[float]], steps: int) -> dict[str, tuple[Work, float]]:
+    """What each join did and cost. It looks at its state in every batch."""
+    expected = expected_work(case.network)
+    return {
+        name: (
+            Work(
+                rows_in=rows_in,
+                rows_out=rows_out,
+                evaluated=rows_out,
+                state=expected[name].state * steps,
+                batches=steps,
+            ),
+            cpu_s,
         )
-        found.setdefault("join" if join else "stateless", {})[name] = (work, cpu_s)
-    return found
+        for name, (rows_in, rows_out, cpu_s) in boxes.items()
+        if case.network.operators[name].is_join
+    }

@@ -183,3 +183,19 @@ def test_the_full_pass_runs_what_figures_show_and_nothing_twice():
         assert set(rounds) >= set(wanted.get(case, ()))
         assert set(rounds) >= (set(range(3)) if case in shown else set())
         assert rounds == max(wanted.get(case, range(0)), range(3 if case in shown else 0), key=len)
+
+
+@pytest.mark.parametrize(("dearer", "error"), [(1.0, "0%"), (2.0, "50%")])
+def test_costs_of_joins_are_predicted_from_another_plan(dearer, error):
+    """Plan 3's joins cost as much a row as plan 2's, or twice as much."""
+    wanted = cases(True)
+    found = made_up(wanted, as_promised)
+    for case in wanted:
+        if case.number in (2, 3) and case.nodes == 1:
+            per_row = 1e-6 * (dearer if case.number == 3 else 1.0)
+            joins = [name for name in case.network.order if case.network.operators[name].is_join]
+            rows = {name: 1000.0 * k for k, name in enumerate(joins, start=1)}
+            for run in found["runs"][case.name]:
+                run["boxes"] = {name: [n, 2 * n, 2 * n * per_row] for name, n in rows.items()}
+    (note,) = [note for note in summary(found, wanted).notes if "predicted" in note]
+    assert note == f"cost of plan 3's joins, predicted from plan 2: median error {error}, largest {error}"
