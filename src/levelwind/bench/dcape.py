@@ -125,7 +125,7 @@ def summary(found: Mapping[str, Any], wanted: Iterable[Case]) -> Result:
         spread=spread_of(table.ratios(*pair)),
         figures=[figure for case in done for figure in table.promises(case)],
         notes=notes,
-        # Batch by batch they are in the file of the pass.
+        # A full pass has its batches in a file of its own.
         details={"throughput": {case.name: table.rates(case) for case in done}, "seconds": found["seconds"]},
     )
 

@@ -204,6 +204,13 @@ def plain_ticks(axes: Any, values: Sequence[float], *, axis: str = "x") -> None:
     which.set_major_formatter(lambda value, _: f"{value:g}")
 
 
+def with_prefixes(axis: Any) -> None:
+    """Large and small numbers of an axis with k, M, G or m, µ: 40 M instead of 4e7."""
+    from matplotlib.ticker import EngFormatter
+
+    axis.set_major_formatter(EngFormatter())
+
+
 def _apart(wanted: list[float], gap: float) -> list[float]:
     """Rising positions at least ``gap`` apart, each block of them centred on what it wanted."""
     blocks: list[list[float]] = []
@@ -216,10 +223,3 @@ def _apart(wanted: list[float], gap: float) -> list[float]:
 
 def _start(block: list[float], gap: float) -> float:
     return sum(block) / len(block) - gap * (len(block) - 1) / 2
-
-
-def with_prefixes(axis: Any) -> None:
-    """Large and small numbers of an axis with k, M, G or m, µ: 40 M instead of 4e7."""
-    from matplotlib.ticker import EngFormatter
-
-    axis.set_major_formatter(EngFormatter())

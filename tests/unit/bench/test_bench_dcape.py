@@ -161,10 +161,12 @@ def test_all_nodes_and_both_patterns_are_in_the_full_table():
 
 
 def test_a_join_apart_is_no_rival_of_plans_as_planners_have_them():
-    wanted = cases(True)
-    found = figures(summary(made_up(wanted, lambda c: 1e9 if c.apart else as_promised(c)), wanted))
-    assert found["plan 2 on 3: share not regained by degradation"].value == pytest.approx(0.2)
-    assert found["plan 2: one node over 5 by grouping"].limit == 1.0
+    # On four nodes at most, as the join apart is: taken for a plan by grouping, it would be the largest.
+    wanted = {case: rounds for case, rounds in cases(True).items() if case.nodes <= 4}
+    result = summary(made_up(wanted, lambda c: 1e9 if c.apart else as_promised(c)), wanted)
+    found = figures(result)
+    assert len(found) == len(result.figures)
+    assert found["plan 2: one node over 4 by grouping"].value == pytest.approx(80 / (1.1 * 130))
     label = "throughput without moves over that with one every 10 batches"
     assert found[label].value == pytest.approx(1.0)
 
